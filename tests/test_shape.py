@@ -45,7 +45,7 @@ EXCEPTIONS = {
     # objects built from all that they are
     "tacit.auditing.agent.audit",
     "tacit.client.device.Device.__init__",
-    "tacit.policies.parametric.declared",
+    "tacit.policies.parametric.scoring_of",
     "tacit.privacy.curator.curator.Curator.__init__",
     "tacit.privacy.events.guaranteed",
     "tacit.problems.lq.LQSystem.__init__",

@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.publication import Publication
-from tacit.statistics.base import LifelongStatistic, Memory
+from tacit.statistics.base import LifetimeStatistic, Memory
 from tacit.trajectory import Trajectory, together
 from tacit.wire import messages
 from tacit.wire.report_rules import rules_hash
@@ -52,10 +52,10 @@ class Returning(World):
         self.folded = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
 
     @property
-    def statistic(self) -> LifelongStatistic:
+    def statistic(self) -> LifetimeStatistic:
         """The one that bounds lives."""
         statistic: Any = self.deployment.bound.statistic
-        assert isinstance(statistic, LifelongStatistic)
+        assert isinstance(statistic, LifetimeStatistic)
         return statistic
 
     def report(self, rng: random.Random) -> tuple[dict[str, Any], int]:

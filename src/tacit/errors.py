@@ -81,11 +81,11 @@ def _installed(module: str) -> bool:
         return False
 
 
-class Blind(TacitError, TypeError):
+class RawDataLeak(TacitError, TypeError):
     """Raw user data, or secret state, was about to leave the only place it may live in."""
 
 
-class OverBudget(TacitError):
+class BudgetExceeded(TacitError):
     """Something was asked of a privacy budget that has not so much left."""
 
 

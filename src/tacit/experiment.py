@@ -39,7 +39,7 @@ from tacit.simulation.scheduler import Progress, advance_all
 from tacit.streams import stream
 from tacit.task.participation import Participation
 from tacit.task.task import Task
-from tacit.util.files import made_with
+from tacit.util.files import provenance
 from tacit.util.registry import Registry
 from tacit.validate import choice, flag, integer
 
@@ -206,7 +206,7 @@ class Experiment:
             "participations": task.participations,
             "task": task.digest(),
             "guarantee": self.bound.guarantee.digest(),
-            "versions": {"tacit": __version__, **made_with()["versions"]},
+            "versions": {"tacit": __version__, **provenance()["versions"]},
             "runs": self.runs,
             "seed": self.seed,
             "checkpoints": list(points) if isinstance(points, tuple) else points,

@@ -27,7 +27,7 @@ from tacit.simulation.attendance import LAWS, Attendance
 from tacit.simulation.result import prepare
 from tacit.simulation.resume import forget
 from tacit.task.participation import ANY, Participation
-from tacit.util.files import make_folder, read_json, write_json
+from tacit.util.files import read_json, require_folder, write_json
 from tacit.validate import choice, integer
 
 PROGRESS, EXPERIMENT = "progress", "experiment.json"
@@ -286,7 +286,7 @@ def begin(folder: Path, spec: ExperimentSpec, *, overwrite: bool) -> Path:
         )
     prepare(folder, overwrite=overwrite)
     forget(progress)
-    make_folder(progress)
+    require_folder(progress)
     write_json(progress / EXPERIMENT, spec.to_json())
     return progress
 

@@ -22,7 +22,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
@@ -238,7 +238,7 @@ def _numbers(learned: LearnedPolicy) -> Array:
         return np.eye(learned.sizes["actions"])[policy.actions]
     if isinstance(policy, StochasticPolicy):
         return policy.probabilities
-    if isinstance(policy, ScoredPolicy):
+    if isinstance(policy, ParametricPolicy):
         return policy.theta
     assert isinstance(policy, LinearPolicy)
     return np.concatenate([policy.gains, policy.offsets[..., np.newaxis]], axis=-1)

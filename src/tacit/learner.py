@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.errors import InvalidInput, OverBudget
+from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.planners.base import Planner, Streams
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.schedules import Schedule, Several, every_user
-from tacit.statistics.base import LifelongStatistic, Memory, Statistic, lifelong
+from tacit.schedules import PlansPerRelease, Schedule, every_user
+from tacit.statistics.base import LifetimeStatistic, Memory, Statistic, bounds_lifetimes
 from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory, together
 
@@ -53,16 +53,16 @@ class BoundAgent:
     @property
     def counts_everybody(self) -> bool:
         """Whether the last users are an item of the counter like all others, and not its close."""
-        return isinstance(self.schedule, Several)
+        return isinstance(self.schedule, PlansPerRelease)
 
     def release_number(self, version: int, served: int) -> int:
         """Number of the release that a version is planned on, after so many users."""
         schedule = self.schedule
-        return schedule.number(served) if isinstance(schedule, Several) else version
+        return schedule.number(served) if isinstance(schedule, PlansPerRelease) else version
 
     def plans_again(self, served: int) -> bool:
         """Whether what is planned after so many users is planned on a release made before."""
-        return isinstance(self.schedule, Several) and served not in self.schedule.times
+        return isinstance(self.schedule, PlansPerRelease) and served not in self.schedule.times
 
 
 class Learner:
@@ -104,8 +104,8 @@ class Learner:
         self.learned = self.secret.users
         self.release: Release | None = None
         self.memory: Memory | None = None
-        if lifelong(agent.statistic):
-            self.memory = self._lifelong.memory(people or agent.task.users)
+        if bounds_lifetimes(agent.statistic):
+            self.memory = self._lifetime.memory(people or agent.task.users)
 
     def publish(self, streams: Streams) -> Publication:
         """Release what was absorbed if it is time, plan, and put up the next entry.
@@ -133,7 +133,7 @@ class Learner:
         assert self.publication is not None
         try:
             return self.publish(streams)
-        except OverBudget:
+        except BudgetExceeded:
             return self.publication
 
     def due(self) -> int:
@@ -172,9 +172,9 @@ class Learner:
         self.absorb(report, publication.version)
 
     @property
-    def _lifelong(self) -> LifelongStatistic:
+    def _lifetime(self) -> LifetimeStatistic:
         statistic: Any = self.agent.statistic
-        assert isinstance(statistic, LifelongStatistic)
+        assert isinstance(statistic, LifetimeStatistic)
         return statistic
 
     def add_people(
@@ -186,7 +186,7 @@ class Learner:
         """
         assert self.publication is not None and self.memory is not None
         people = coins if who is None else who
-        self._lifelong.add_people(lives, self.publication, coins, people, self.memory, out)
+        self._lifetime.add_people(lives, self.publication, coins, people, self.memory, out)
 
     @cached_property
     def _contribution(self) -> IntArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tacit.arrays import frozen_mapping
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,6 @@ class Publication:
 
     def for_user(self, user: int) -> Publication:
         """The entry as one user reads it: what the policy draws for each user is written out."""
-        if not isinstance(self.policy, LinearPolicy | ScoredPolicy):
+        if not isinstance(self.policy, LinearPolicy | ParametricPolicy):
             return self
         return replace(self, policy=self.policy.for_user(user))

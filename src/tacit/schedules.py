@@ -18,7 +18,7 @@ def every_user(served: int) -> int:
     return 1
 
 
-def never_again(served: int) -> int:
+def once(served: int) -> int:
     """One publication serves everybody."""
     return np.iinfo(np.int64).max
 
@@ -81,7 +81,7 @@ class Geometric:
 
 
 @dataclass(frozen=True)
-class Several:
+class PlansPerRelease:
     """Several publications for every release: plan again without one.
 
     Attributes:
@@ -110,7 +110,7 @@ class Several:
 
 
 @dataclass(frozen=True)
-class AtLeast:
+class MinimumBatch:
     """Another schedule, but no batch smaller than ``least``."""
 
     schedule: Schedule

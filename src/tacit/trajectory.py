@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.errors import Blind
+from tacit.errors import RawDataLeak
 
 
 class Trajectory:
@@ -34,10 +34,10 @@ class Trajectory:
         return f"{type(self).__name__}(steps={len(self.actions)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("a Trajectory is raw user data and cannot be pickled or copied")
+        raise RawDataLeak("a Trajectory is raw user data and cannot be pickled or copied")
 
     def __getstate__(self) -> Any:
-        raise Blind("a Trajectory is raw user data and has no state to hand out")
+        raise RawDataLeak("a Trajectory is raw user data and has no state to hand out")
 
 
 class VectorTrajectory(Trajectory):
@@ -65,7 +65,7 @@ class Lives(NamedTuple):
         return f"Lives(users={len(self.rewards)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("Lives are raw user data and cannot be pickled or copied")
+        raise RawDataLeak("Lives are raw user data and cannot be pickled or copied")
 
 
 class Log(NamedTuple):
@@ -93,7 +93,7 @@ class Log(NamedTuple):
         return "Log(content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("a Log is raw user data and cannot be pickled or copied")
+        raise RawDataLeak("a Log is raw user data and cannot be pickled or copied")
 
 
 def together(trajectories: Sequence[Trajectory]) -> Lives:

@@ -26,7 +26,7 @@ from tacit.auditing.neighbours import Case, contribution
 from tacit.auditing.targets import AuditedRuns
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
-from tacit.privacy.base import Record
+from tacit.privacy.base import AuditRecord
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.problems.base import Problem
@@ -164,7 +164,7 @@ class ServiceTarget(AuditedRuns):
             secret = planning.mode.load(connection)
         release: Any = collector.publications.published(version).release
         assert secret is not None
-        return self._deployment.bound.privatizer.shown(secret, release)
+        return self._deployment.bound.privatizer.audit_view(secret, release)
 
     def _upload(self, collector: Collector, lives: Sequence[Trajectory]) -> None:
         task = self._deployment.task
@@ -189,7 +189,7 @@ class ServiceTarget(AuditedRuns):
         case, privatizer = self.people[person], self._deployment.bound.privatizer
         both = [self._own(life, case.publication) for life in case.lives]
         first, second = ([lived[0] + life - both[world], *lived[1:]] for life in both)
-        return privatizer.evidence(Record(first, second, released)).log_ratio
+        return privatizer.log_likelihood_ratio(AuditRecord(first, second, released)).log_ratio
 
 
 def _in_memory() -> str | None:

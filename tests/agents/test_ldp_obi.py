@@ -10,7 +10,7 @@ from tacit.agents import LdpOBI, paper_constants
 from tacit.errors import InvalidInput
 from tacit.kernels.public.obi import KINDS, CellNoise, Precision, obi_precision
 from tacit.planners.obi import cell_noise
-from tacit.privacy import Query, Silence
+from tacit.privacy import Query, ZeroNoise
 from tacit.privacy.local.additive import AdditiveLaw
 from tacit.release import Release
 
@@ -149,7 +149,7 @@ def test_bounded_widths_and_their_zero_before_the_first_report() -> None:
     bound = LdpOBI(2.0, 0.1, "bounded").bind(PROBLEM.task(users=100))
     first = {"first": set(), "second": set()}
     for seed in range(40):
-        release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
+        release = bound.privatizer.release(bound.privatizer.init(), Query(0), ZeroNoise())
         policy = bound.planner.plan(bound.task, release, no_questions, None, streams(seed)).policy
         first["first"].add(int(policy.actions[0, 0]))
         first["second"].add(int(policy.actions[1, 1]))

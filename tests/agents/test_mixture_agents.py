@@ -10,7 +10,7 @@ import tacit
 from tacit.errors import InvalidInput
 from tacit.experiment import bind
 from tacit.learner import drive
-from tacit.privacy import Exact, Silence, accounting
+from tacit.privacy import Exact, ZeroNoise, accounting
 from tacit.streams import planner_streams
 
 
@@ -113,7 +113,7 @@ def test_the_bandit_has_its_own_update(calibration: str) -> None:
 def policies(bound, problem, users_seed: int = 0) -> list:
     rng = np.random.default_rng(users_seed)
     played = drive(
-        bound, lambda p: problem.rollout(p.policy, rng), Silence(), planner_streams(0, 0)
+        bound, lambda p: problem.rollout(p.policy, rng), ZeroNoise(), planner_streams(0, 0)
     )
     return [(p.policy, p.context["V"].tobytes()) for p in played]
 
@@ -161,7 +161,7 @@ def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
 def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     """docs/papers/mixture_ldp.md#radius: q1 + q2 + q3, with the numbers given there."""
     from tacit.planners.widths import PaperLocal
-    from tacit.privacy.local.weighted import ShapedLaw
+    from tacit.privacy.local.weighted import WeightedLaw
     from tacit.release import Release
 
     problem = river(3, over=False)
@@ -171,7 +171,7 @@ def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     std = bound.privatizer.noise_std
     assert std == pytest.approx(4 * 6**3 * math.sqrt(2 * math.log(150)))
     layout = bound.statistic.layout
-    law = ShapedLaw(std, np.zeros(layout.size), layout)
+    law = WeightedLaw(std, np.zeros(layout.size), layout)
     release = Release(100, layout.views(np.zeros(layout.size)), law, "simulated")
     p = dataclasses.replace(bound.planner.sums.transitions, theta_norm=math.sqrt(18))
     widths, _ = PaperLocal(1.0, 0.01).widths(

@@ -11,9 +11,9 @@ from tacit.errors import InvalidInput
 from tacit.experiment import bind
 from tacit.grid import STEPS
 from tacit.learner import Learner
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.privacy.noise import GridLaw, SimulatedNoise
-from tacit.schedules import Every, Geometric, Several
+from tacit.schedules import Every, Geometric, PlansPerRelease
 from tacit.simulation.dispatch import compiled_run
 from tacit.simulation.loops.value_targeted import ValueTargetedRun
 from tacit.statistics.base import Relation
@@ -69,7 +69,7 @@ def test_lazy_local_noise_is_aggregated_in_its_exact_law() -> None:
     problem = tacit.problem("river-swim", states=5, horizon=6)
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, statistic="block", every=20)
     bound = bind(problem, agent, 10_000)
-    assert isinstance(bound.privatizer, LocalShaped)
+    assert isinstance(bound.privatizer, LocalWeighted)
     ratios = []
     for seed in range(8):
         run = compiled_run(problem, bound, seed, 0, np.array([10_000]))
@@ -101,14 +101,14 @@ def test_the_schedule_is_public_and_the_spec_s() -> None:
 
 
 def test_several_publications_share_a_release() -> None:
-    schedule = Several((0, 10, 50, 52, 60), plans=4)
+    schedule = PlansPerRelease((0, 10, 50, 52, 60), plans=4)
     served, edges = 0, []
     while served < 60:
         served += schedule(served)
         edges.append(served)
     assert edges == [10, 20, 30, 40, 50, 51, 52, 54, 56, 58, 60]
     assert [schedule.number(at) for at in (0, 9, 10, 49, 50, 60)] == [0, 0, 1, 1, 2, 4]
-    few = Several((0, 10, 50), plans=4, least=15)
+    few = PlansPerRelease((0, 10, 50), plans=4, least=15)
     assert [few(at) for at in (0, 10, 30)] == [10, 20, 20]
 
 

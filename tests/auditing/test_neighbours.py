@@ -29,8 +29,8 @@ def test_pairs_are_as_far_apart_as_is_paid_for_and_never_further(name: str, prob
     for case in cases(bound):
         assert 0.85 <= case.distance <= 1.0 + 1e-9
         first, second = (contribution(bound, life, case.publication, 0) for life in case.lives)
-        assert bound.privatizer.moved(first, second, case.publication) == case.distance
-        assert bound.privatizer.moved(first, first, case.publication) == 0.0
+        assert bound.privatizer.relative_shift(first, second, case.publication) == case.distance
+        assert bound.privatizer.relative_shift(first, first, case.publication) == 0.0
 
 
 STEERED = ["ldp-ucrl-vtr", "private-linopt-vi", "tacit-control", "private-ofu-rl", "dp-lsvi-ucb++"]
@@ -94,7 +94,7 @@ def test_values_are_published_that_bring_the_pair_out() -> None:
     publication = _first_publication(bound, np.random.default_rng(0))
     (case,) = cases(bound)
     first, second = (contribution(bound, life, publication, 0) for life in case.lives)
-    assert bound.privatizer.moved(first, second, publication) < 1e-3
+    assert bound.privatizer.relative_shift(first, second, publication) < 1e-3
     assert case.distance > 0.99 and case.publication.version == publication.version
     for name, values in case.context.items():
         assert np.array_equal(case.publication.context[name], values)

@@ -374,7 +374,7 @@ def test_a_curator_is_asked_as_often_as_it_answers(watched) -> None:
         learner(PROBLEM, bound).sample(np.array([1]), np.random.default_rng(0))
         run = watched[-1]
         assert run.secret.rounds == curator.answers.rounds > 0
-        assert curator.unasked(run.secret) == []
+        assert curator.open_queries(run.secret) == []
         asked = [(query.target, query.stage) for query, _, _ in run._answers]
         for question in curator.answers.questions:
             assert asked.count(question) == curator.answers.rounds

@@ -17,7 +17,7 @@ from tacit.auditing.findings import NOTHING, AuditReport, MethodBound
 from tacit.experiment_spec import ExperimentSpec, Named, begin
 from tacit.learned_policy import LearnedPolicy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy, declared, scoring
+from tacit.policies.parametric import ParametricPolicy, scoring, scoring_of
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 from tacit.task.task import Task
@@ -207,8 +207,8 @@ def test_policies_are_shown_by_name_and_shortened(call, tmp_path: Path, monkeypa
     lines = shown_lines(call, linear, {"states": 30, "inputs": 1})
     assert any("[-0.333, -0.333" in line for line in lines)
     assert any("excitation of size 0.5" in line for line in lines)
-    form = scoring(two, declared([1.0, 1.0], hidden=3))
-    lines = shown_lines(call, ScoredPolicy(form, np.arange(9.0), 5), two)
+    form = scoring(two, scoring_of([1.0, 1.0], hidden=3))
+    lines = shown_lines(call, ParametricPolicy(form, np.arange(9.0), 5), two)
     at = next(i for i, line in enumerate(lines) if "argmax of identity features" in line)
     assert [lines[at + k].split(maxsplit=2) for k in (1, 4)] == [
         ["0", "0", "[0, 1]"],

@@ -17,7 +17,7 @@ from scipy import stats
 from contracts.entropy import secure_law
 from contracts.replay import ReplayNoise
 from tacit.privacy import Guarantee, Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.base import LocalPrivatizer, Record
+from tacit.privacy.base import AuditRecord, LocalPrivatizer
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic
@@ -85,10 +85,12 @@ class AuditedContract:
     def test_distances_are_shares_of_what_is_paid_for(self) -> None:
         privatizer, public = self.make(self.statistic()), self.publication()
         first, second = self.pair()
-        assert self.least_distance <= privatizer.moved(first, second, public) <= 1.0 + 1e-9
-        there, back = (privatizer.moved(*two, public) for two in ((first, second), (second, first)))
+        assert self.least_distance <= privatizer.relative_shift(first, second, public) <= 1.0 + 1e-9
+        there, back = (
+            privatizer.relative_shift(*two, public) for two in ((first, second), (second, first))
+        )
         assert there == pytest.approx(back, rel=1e-12)
-        assert privatizer.moved(first, first, public) == 0.0
+        assert privatizer.relative_shift(first, first, public) == 0.0
 
     # reports
 
@@ -171,17 +173,17 @@ class AuditedContract:
 
     # releases
 
-    def ask(self, privatizer: Any, secret: Any, record: Record, noise: Noise) -> None:
+    def ask(self, privatizer: Any, secret: Any, record: AuditRecord, noise: Noise) -> None:
         """Whatever can be asked after a release; the answers go into the record."""
 
     def runs(
         self, privatizer: Any, world: int, batch: int, releases: int, noise: Noise, count: int
-    ) -> Iterator[Record]:
+    ) -> Iterator[AuditRecord]:
         """Runs in which one of the pair is in that batch, and two others are in every one."""
         public, pair = self.publication(), self.pair()
         others, nobody = self.contributions(2), [0 * pair[0]] * 2
         for _ in range(count):
-            secret, record = privatizer.init(), Record()
+            secret, record = privatizer.init(), AuditRecord()
             for number in range(releases):
                 own = pair if number == batch else nobody
                 for contribution in [*others, own[world]]:
@@ -197,7 +199,11 @@ class AuditedContract:
     def _curated(self) -> Any:
         privatizer = self.make(self.statistic())
         private = math.isfinite(privatizer.guarantee.epsilon)
-        return privatizer if privatizer.explains and privatizer.device is None and private else None
+        return (
+            privatizer
+            if privatizer.has_likelihood and privatizer.device is None and private
+            else None
+        )
 
     def test_evidence_has_the_law_that_it_states(self) -> None:
         """Log ratios are Gaussian with variance mu^2 and mean -/+ mu^2 / 2, in either world."""
@@ -208,7 +214,7 @@ class AuditedContract:
             noise = SimulatedNoise(np.random.default_rng([12, batch]))
             for world in (0, 1):
                 runs = self.runs(privatizer, world, batch, 4, noise, count)
-                found = [privatizer.evidence(record) for record in runs]
+                found = [privatizer.log_likelihood_ratio(record) for record in runs]
                 squares = np.array([evidence.mu_squared for evidence in found])
                 assert squares == pytest.approx(squares[0], rel=1e-5) and squares[0] > 0.0
                 ratios, square = np.array([e.log_ratio for e in found]), squares[0]
@@ -225,13 +231,15 @@ class AuditedContract:
         noise = SimulatedNoise(np.random.default_rng(13))
         for batch in range(releases):
             (record,) = self.runs(privatizer, 0, batch, releases, noise, 1)
-            found = privatizer.evidence(record).mu_squared
+            found = privatizer.log_likelihood_ratio(record).mu_squared
             assert found <= paid * (1 + 1e-9)
             turned = dataclasses.replace(record, first=record.second, second=record.first)
-            there, back = (privatizer.evidence(one).log_ratio for one in (record, turned))
+            there, back = (
+                privatizer.log_likelihood_ratio(one).log_ratio for one in (record, turned)
+            )
             assert there == pytest.approx(-back, rel=1e-6, abs=1e-9 * paid)
             if batch == 0:
-                distance = privatizer.moved(*self.pair(), self.publication())
+                distance = privatizer.relative_shift(*self.pair(), self.publication())
                 expected = self.shown * distance**2 * paid
                 assert found == pytest.approx(expected, rel=self.closeness_of_mu)
 
@@ -243,15 +251,19 @@ class AuditedContract:
         paid, noise = privatizer.guarantee.epsilon, SimulatedNoise(np.random.default_rng(14))
         for batch in (0, 2):
             runs = self.runs(privatizer, 0, batch, 4, noise, count)
-            ratios = np.array([privatizer.evidence(record).log_ratio for record in runs])
+            ratios = np.array(
+                [privatizer.log_likelihood_ratio(record).log_ratio for record in runs]
+            )
             assert np.abs(ratios).max() <= paid and ratios.std() > 0.0
             likelihoods = np.exp(ratios)
             off = abs(likelihoods.mean() - 1.0)
             assert off <= ERRORS * likelihoods.std() / math.sqrt(count)
         none = ReplayNoise([0 * self.pair()[0]] * (self.releases() + 1))
         (record,) = self.runs(privatizer, 0, 0, self.releases(), none, 1)
-        distance = privatizer.moved(*self.pair(), self.publication())
-        assert privatizer.evidence(record).log_ratio == pytest.approx(-distance * paid, rel=1e-9)
+        distance = privatizer.relative_shift(*self.pair(), self.publication())
+        assert privatizer.log_likelihood_ratio(record).log_ratio == pytest.approx(
+            -distance * paid, rel=1e-9
+        )
 
     def releases(self) -> int:
         """How many releases the guarantee pays for; any number where batches are separate."""

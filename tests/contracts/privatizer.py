@@ -15,7 +15,7 @@ from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import close
 from contracts.releases import ReleasesContract
 from contracts.replay import ReplayNoise
-from tacit.errors import Blind, InvalidInput
+from tacit.errors import InvalidInput, RawDataLeak
 from tacit.planners.base import Streams
 from tacit.policies.tabular import uniform_policy
 from tacit.privacy import (
@@ -26,8 +26,8 @@ from tacit.privacy import (
     Query,
     Secret,
     SecureNoise,
-    Silence,
     SimulatedNoise,
+    ZeroNoise,
 )
 from tacit.privacy.base import LocalPrivatizer
 from tacit.publication import Publication
@@ -96,7 +96,7 @@ class PrivatizerContract(AuditedContract, ReleasesContract):
         raise AssertionError("the subclass makes the privatizer")
 
     def noise(self) -> Noise:
-        return Silence()
+        return ZeroNoise()
 
     def publication(self) -> Publication:
         return Publication(0, uniform_policy(3, 2, 2))
@@ -144,7 +144,7 @@ class PrivatizerContract(AuditedContract, ReleasesContract):
         secret = self.absorbed(privatizer, self.noise(), [0, 1, 2])
         assert not any(character.isdigit() for character in repr(secret))
         for leak in (pickle.dumps, copy.copy, copy.deepcopy):
-            with pytest.raises(Blind):
+            with pytest.raises(RawDataLeak):
                 leak(secret)
 
     def test_encode_leaves_the_contribution_alone_and_keeps_no_view_of_it(self) -> None:

@@ -14,7 +14,7 @@ from contracts.audited import STEP, flat, log_density
 from contracts.replay import ReplayNoise
 from tacit.arrays import IntArray
 from tacit.privacy import GridLaw, Guarantee, Privatizer, Query
-from tacit.privacy.base import Record
+from tacit.privacy.base import AuditRecord
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic
@@ -71,7 +71,7 @@ class ReleasesContract:
     def drawn(self, guarantee: Guarantee) -> list[tuple[str, np.ndarray]]:
         raise NotImplementedError
 
-    def ask(self, privatizer: Any, secret: Any, record: Record, noise: Any) -> None:
+    def ask(self, privatizer: Any, secret: Any, record: AuditRecord, noise: Any) -> None:
         raise NotImplementedError
 
     def brief(self) -> Privatizer:
@@ -97,7 +97,7 @@ class ReleasesContract:
         noise: Impulse,
         stored: bool = False,
         renewed: tuple[int, ...] = (),
-    ) -> tuple[list[Release], Record]:
+    ) -> tuple[list[Release], AuditRecord]:
         """Every release, and the answers after it, where the noise is this one.
 
         Args:
@@ -107,7 +107,7 @@ class ReleasesContract:
             renewed: releases after which a period ends.
         """
         public, two = self.publication(), self.contributions(2)
-        secret, released, record = privatizer.init(), [], Record()
+        secret, released, record = privatizer.init(), [], AuditRecord()
         for number in range(1, self.count + 1):
             for contribution in two:
                 report = privatizer.encode(contribution, public, noise)
@@ -185,6 +185,6 @@ class ReleasesContract:
         assert not found[:size, :size][~same].any(), "no two cells share a draw"
 
 
-def numbers(record: Record) -> np.ndarray:
+def numbers(record: AuditRecord) -> np.ndarray:
     """Everything that was shown: releases, then answers."""
     return np.concatenate([*record.released, *(answer for _, _, answer in record.answers)])

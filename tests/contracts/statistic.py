@@ -20,7 +20,7 @@ from tacit.logs.reading import in_memory
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.statistics.base import NORMS, LifelongStatistic, Relation, Steered
+from tacit.statistics.base import NORMS, LifetimeStatistic, ReadsPublication, Relation
 from tacit.streams import planner_streams
 from tacit.task.participation import Participation
 from tacit.trajectory import Trajectory, together
@@ -104,7 +104,7 @@ class StatisticContract:
 
     def entries(self, case: Case, rng: np.random.Generator) -> list[Publication]:
         """What may have been published."""
-        steered = isinstance(case.statistic, Steered)
+        steered = isinstance(case.statistic, ReadsPublication)
         worst = list(case.statistic.worst_contexts().values()) if steered else []
         return hostile.publications(rng, case.entry, worst, CONTEXTS)
 
@@ -168,7 +168,7 @@ class StatisticContract:
         """Of people who come again, in one item of a counter, where people are remembered."""
         for case in self.cases().values():
             statistic, rng = case.statistic, np.random.default_rng(3)
-            if not isinstance(statistic, LifelongStatistic) or not statistic.lifelong:
+            if not isinstance(statistic, LifetimeStatistic) or not statistic.lifetime:
                 continue
             trips, rows = self.lives(case, rng, 60), []
             for _ in range(60):

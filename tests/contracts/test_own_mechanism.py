@@ -56,7 +56,7 @@ class Doubled(Privatizer[Secret]):
             noise.fill(self.grid_law, draw)
         return Report(contribution * whole_steps(self.layout.units) + draws.sum(axis=0))
 
-    def moved(self, first, second, publication) -> float:
+    def relative_shift(self, first, second, publication) -> float:
         return float(np.abs((second - first) * self.layout.units).sum()) / self.scale
 
     def release(self, secret: Secret, query: Query, noise) -> Release:
@@ -87,19 +87,19 @@ def test_what_it_does_not_say_is_refused_and_not_guessed() -> None:
     bound = Own().bind(PROBLEM.task(users=5))
     own = bound.privatizer
     secret, noise = own.init(), SimulatedNoise(np.random.default_rng(0))
-    assert not own.absorbs_sums and not own.explains and own.device is None
+    assert not own.absorbs_sums and not own.has_likelihood and own.device is None
     for use in (
         lambda: own.absorb_sums(secret, secret.sums, 2, None, noise),
         lambda: own.draw(secret, noise),
         lambda: own.replay(secret, secret.sums),
-        lambda: own.evidence(None),
-        lambda: own.worst(secret.sums, secret.sums, 0),
+        lambda: own.log_likelihood_ratio(None),
+        lambda: own.worst_query(secret.sums, secret.sums, 0),
     ):
         with pytest.raises(InvalidInput, match="two draws: "):
             use()
     with pytest.raises(InvalidInput, match="own cannot be served"):
         served_model(bound, Own())
-    assert own.channels() == () and own.unasked(secret) == []
+    assert own.channels() == () and own.open_queries(secret) == []
     assert own.event.charge().to_json() == {"kind": "pure", "epsilon": 1.0}
     assert np.array_equal(own.restore(own.state(secret)).sums, secret.sums)
 
@@ -162,7 +162,7 @@ class Sloppy(Privatizer[Secret]):
         hidden = self._noise(noise) if self.own.model == "local" else 0
         return Report(contribution * whole_steps(self.layout.units) + hidden)
 
-    def moved(self, first, second, publication) -> float:
+    def relative_shift(self, first, second, publication) -> float:
         norm = 1 if self.own.kind == "laplace" else 2
         return float(np.linalg.norm((second - first) * self.layout.units, norm)) / self.most
 

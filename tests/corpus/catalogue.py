@@ -14,7 +14,7 @@ from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.joint.counted import CountedSums
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.simulation import resume
 from tacit.statistics.counts import VisitCounts
 from tacit.statistics.linear import CuratedTransitions
@@ -171,7 +171,7 @@ PLANTED: tuple[Mutant, ...] = (
         "participations are forgotten in weighted reports",
         REPORT_PAID,
         planted.OncePaidReport,
-        LocalShaped,
+        LocalWeighted,
     ),
     Mutant(
         "silent cell",

@@ -41,7 +41,7 @@ from tacit.privacy.finite.subset import SubsetSelection
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.additive import LocalAdditive, least_scales
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.publication import Publication
 from tacit.release import ValueQuery
 from tacit.statistics import Relation
@@ -350,7 +350,7 @@ def batch_is_unpaid(kind: type[BatchSums]) -> bool:
     return unpaid(privatizer.guarantee, one_draw(counts_l2(of.horizon) / 50.0, 3, 1e-5))
 
 
-def report_is_unpaid(kind: type[LocalShaped]) -> bool:
+def report_is_unpaid(kind: type[LocalWeighted]) -> bool:
     of, statistic = taking_part(3), VisitCounts(taking_part(3))
     privatizer = kind(statistic, of, 50.0, requested_epsilon=1.0, requested_delta=1e-5)
     return unpaid(privatizer.guarantee, fresh_noise(counts_l2(of.horizon) / 50.0, 3, 1e-5))

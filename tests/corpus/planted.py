@@ -17,7 +17,7 @@ from tacit.privacy.finite import packing
 from tacit.privacy.finite.subset import SubsetSelection
 from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.local.one_cell import OneCell
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit_service.config.deployment import Deployment
 from tacit_service.storage.witness import Mark, Seen, Witness
 
@@ -45,7 +45,7 @@ def _paid_once(kind: type) -> type:
 
 OncePaidBatch = _paid_once(BatchSums)
 OncePaidCurator = _paid_once(Curator)
-OncePaidReport = _paid_once(LocalShaped)
+OncePaidReport = _paid_once(LocalWeighted)
 
 
 class RootPaidBatch(BatchSums):

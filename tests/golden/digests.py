@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
 
@@ -69,7 +69,7 @@ def policy_bytes(policy: Policy) -> bytes:
         return b"table" + array_bytes(policy.actions)
     if isinstance(policy, StochasticPolicy):
         return b"stochastic" + array_bytes(policy.probabilities)
-    if isinstance(policy, ScoredPolicy):
+    if isinstance(policy, ParametricPolicy):
         head = f"scored key={policy.key} sigma={policy.sigma!r} ".encode()
         return head + named_bytes({**policy.arrays(), "theta": policy.theta})
     assert isinstance(policy, LinearPolicy), type(policy)

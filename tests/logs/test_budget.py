@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from logs.worlds import chain, mapping, uniform
 from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
-from tacit.errors import InvalidInput, OverBudget
+from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import evaluate, offline
 from tacit.logs.simulated import simulate_log, write_log
@@ -53,12 +53,12 @@ def test_a_release_beyond_the_budget_is_refused_and_a_cheaper_one_is_not(
     tmp_path, log, mapped
 ) -> None:
     path = tmp_path / "made_up.ledger"
-    with pytest.raises(OverBudget, match="beyond its budget"):
+    with pytest.raises(BudgetExceeded, match="beyond its budget"):
         offline(log, mapped, TacitOffline(5.0), ledger=path)
     assert not path.exists()
     offline(log, mapped, TacitOffline(3.0), ledger=path)
     before = path.read_bytes()
-    with pytest.raises(OverBudget, match="Nothing was charged"):
+    with pytest.raises(BudgetExceeded, match="Nothing was charged"):
         offline(log, mapped, TacitOffline(3.0), ledger=path)
     assert path.read_bytes() == before
     offline(log, mapped, TacitOffline(0.5), ledger=path)

@@ -25,7 +25,7 @@ from tacit.logs.prior import LogPrior
 from tacit.logs.simulated import simulate_log
 from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.joint.batched import GaussianLaw
-from tacit.privacy.joint.merged_release import Merged
+from tacit.privacy.joint.merged_release import MergedRelease
 from tacit.problems import Problem, TabularMDP
 from tacit.release import Release
 from tacit.task.task import Task
@@ -116,8 +116,8 @@ def noisy(means: np.ndarray, std: float, rng: np.random.Generator, users: int = 
     return replace(made, blocks=blocks)
 
 
-def merged_with(prior: Release, online: float) -> Merged:
-    return Merged(prior.blocks, prior.law.scale("totals"), online, prior.users, "simulated")
+def merged_with(prior: Release, online: float) -> MergedRelease:
+    return MergedRelease(prior.blocks, prior.law.scale("totals"), online, prior.users, "simulated")
 
 
 @pytest.mark.parametrize(("own", "online"), [(3.0, 5.0), (5.0, 3.0)])

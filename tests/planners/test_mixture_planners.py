@@ -78,12 +78,12 @@ class TestTransitionsPerStage(TestTransitions):
 def test_ties_of_a_saturated_plan_are_drawn_at_random() -> None:
     """All values at their cap: always right would look learned (docs/papers/mixture_ldp.md#e9)."""
     from tacit.experiment import bind
-    from tacit.privacy import Query, Silence
+    from tacit.privacy import Query, ZeroNoise
 
     problem = make_problem("river-swim", states=3, horizon=6, kernel="vtr", reward_scale=1 / 6)
     agent = make_agent("ldp-ucrl-vtr", epsilon=1.0, delta=0.1, calibration="paper", bonus_scale=1.0)
     bound = bind(problem, agent, 100)
-    release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
+    release = bound.privatizer.release(bound.privatizer.init(), Query(0), ZeroNoise())
     from contracts.privatizer import no_questions, streams
 
     tables = [

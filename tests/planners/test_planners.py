@@ -15,7 +15,7 @@ from tacit.planners.obi import ObiPlanner, UcbViPlanner
 from tacit.planners.posterior import PosteriorPlanner
 from tacit.planners.references import OptimalPlanner, UniformPlanner
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
-from tacit.privacy import Exact, Query, Silence, SimulatedNoise
+from tacit.privacy import Exact, Query, SimulatedNoise, ZeroNoise
 from tacit.problems import Problem, TabularMDP, make_problem
 from tacit.statistics.counts import VisitCounts
 
@@ -182,12 +182,12 @@ def test_ucb_vi_never_raises_its_q_and_starts_at_h() -> None:
     secret, publication, out = privatizer.init(), None, np.zeros(statistic.layout.size, np.int64)
     last = np.full((problem.horizon, problem.states, problem.actions), float(problem.horizon))
     for k in range(500):
-        release = privatizer.release(secret, Query(k), Silence())
+        release = privatizer.release(secret, Query(k), ZeroNoise())
         publication = bound.planner.plan(bound.task, release, no_questions, publication, coin)
         assert (publication.context["Q"] <= last).all()
         last = publication.context["Q"]
         statistic.contribute(problem.rollout(publication.policy, rng), publication, k, out)
-        secret = privatizer.absorb(secret, privatizer.encode(out, publication, Silence()), k)
+        secret = privatizer.absorb(secret, privatizer.encode(out, publication, ZeroNoise()), k)
     assert last.min() < problem.horizon
 
 
@@ -196,7 +196,7 @@ def test_a_revealed_reward_is_used_as_it_is() -> None:
     told = problem.task(users=10, reveal=["reward"])
     statistic = VisitCounts(told, squares=True)
     exact = Exact(statistic, told)
-    release = exact.release(exact.init(), Query(0), Silence())
+    release = exact.release(exact.init(), Query(0), ZeroNoise())
     bound = UcbVI().bind(told)
     publication = bound.planner.plan(told, release, no_questions, None, streams())
     # with no data at all, the last stage needs no transitions: Q is exactly the known reward
@@ -259,7 +259,7 @@ def test_the_first_policies_of_local_planners_are_drawn_at_random() -> None:
     problem = make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
     for exploration in ("posterior", "optimistic"):
         bound = TacitLocal(1.0, exploration=exploration).bind(problem.task(10))
-        release = bound.privatizer.release(bound.privatizer.init(), Query(0), Silence())
+        release = bound.privatizer.release(bound.privatizer.init(), Query(0), ZeroNoise())
         tables = [
             bound.planner.plan(bound.task, release, no_questions, None, streams(seed)).policy
             for seed in range(200)

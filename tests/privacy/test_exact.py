@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 
 from contracts.privatizer import TASK, PrivatizerContract, taking_part
-from tacit.privacy import Exact, Privatizer, Query, Silence
+from tacit.privacy import Exact, Privatizer, Query, ZeroNoise
 from tacit.statistics import Statistic
 from tacit.statistics.counts import Nothing, VisitCounts
 
@@ -31,9 +31,9 @@ def test_it_releases_the_exact_sums_in_natural_units() -> None:
     secret = privatizer.init()
     one = np.arange(statistic.layout.size)
     for _ in range(3):
-        report = privatizer.encode(one, None, Silence())
+        report = privatizer.encode(one, None, ZeroNoise())
         secret = privatizer.absorb(secret, report, 0)
-    release = privatizer.release(secret, Query(0), Silence())
+    release = privatizer.release(secret, Query(0), ZeroNoise())
     flat = np.concatenate([block.ravel() for block in release.blocks.values()])
     assert np.array_equal(flat, 3 * one * statistic.layout.units)
     assert release.source == "none"

@@ -7,7 +7,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.privacy import Guarantee
-from tacit.privacy.noise import GridLaw, Silence
+from tacit.privacy.noise import GridLaw, ZeroNoise
 
 LOCAL = Guarantee(
     model="local",
@@ -112,7 +112,7 @@ def test_impossible_guarantees_cannot_be_made(broken: dict) -> None:
 
 def test_silence_refuses_to_pretend() -> None:
     with pytest.raises(InvalidInput, match="without noise"):
-        Silence().fill(GridLaw("laplace", np.ones(3)), np.zeros(3, dtype=np.int64))
+        ZeroNoise().fill(GridLaw("laplace", np.ones(3)), np.zeros(3, dtype=np.int64))
 
 
 def test_printed_numbers_are_rounded_up() -> None:

@@ -8,7 +8,7 @@ from contracts.replay import ReplayNoise
 from contracts.sampler import misfits
 from tacit.errors import InvalidInput
 from tacit.kernels.raw.noise import draw_bounded
-from tacit.privacy import GridLaw, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy import GridLaw, SecureNoise, SimulatedNoise, ZeroNoise
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.subset import KaryResponse
 
@@ -72,9 +72,9 @@ def test_replay_hands_out_coins_and_reports_in_order_and_once():
 
 def test_silence_refuses_everything():
     with pytest.raises(InvalidInput, match="its privatizer randomizes; pass a noise source"):
-        Silence().randomize(KARY, 0)
+        ZeroNoise().randomize(KARY, 0)
     with pytest.raises(InvalidInput, match="draws a coin; pass a noise source"):
-        Silence().happens(1, 2)
+        ZeroNoise().happens(1, 2)
 
 
 def test_bounded_noise_is_a_law_of_the_grid_in_simulation_only():

@@ -7,7 +7,7 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.kernels.raw import classic_control
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy, parameters
+from tacit.policies.parametric import ParametricPolicy, parameters
 from tacit.policies.tabular import TabularPolicy
 from tacit.problems import make_problem
 from tacit.problems.classic_control import (
@@ -84,7 +84,7 @@ def test_linear_systems_cost_what_they_cost() -> None:
     problem = linear_episodes(system)
     gains = np.array([[-0.2, -0.3]])
     exact = system.value(LinearPolicy(np.broadcast_to(gains, (20, 1, 2))))
-    policy = ScoredPolicy(problem.form, (gains / system.gain).ravel(), problem.horizon)
+    policy = ParametricPolicy(problem.form, (gains / system.gain).ravel(), problem.horizon)
     returns = np.empty(20_000)
     problem.live(policy, 0, np.arange(len(returns)) + 7, returns)
     assert abs(returns.mean() - exact) < 5 * returns.std() / np.sqrt(len(returns))
@@ -99,7 +99,7 @@ def test_uniform_actions_and_a_batch_are_what_single_episodes_are() -> None:
     rng = np.random.default_rng(0)
     totals = [float(problem.rollout(problem.uniform(), rng).rewards[0]) for _ in range(400)]
     assert 18 < np.mean(totals) < 27  # Gymnasium's own: 22
-    policy = ScoredPolicy(problem.form, np.array([0.1, 0.2, 1.0, 0.7]), 500, sigma=1.0, key=3)
+    policy = ParametricPolicy(problem.form, np.array([0.1, 0.2, 1.0, 0.7]), 500, sigma=1.0, key=3)
     keys, returns = np.arange(6) + 11, np.empty(6)
     problem.live(policy, 4, keys, returns)
     alone = [
@@ -115,7 +115,7 @@ def test_a_table_as_episodes_is_worth_what_the_table_says(name: str) -> None:
     world = table_episodes(table)
     rng = np.random.default_rng(5)
     theta = rng.normal(size=parameters(world.form))
-    policy = ScoredPolicy(world.form, theta, table.horizon)
+    policy = ParametricPolicy(world.form, theta, table.horizon)
     seen = range(table.states) if table.coordinates is None else table.coordinates
     actions = [policy.act(s, 0) for s in seen]
     exact = table.value(TabularPolicy(np.tile(actions, (table.horizon, 1))))
@@ -139,7 +139,7 @@ def test_an_episode_step_by_step_is_the_compiled_one() -> None:
     tables = [table_episodes(make_problem(name)) for name in ("river-swim", "coach")]
     for world in (cart_pole(), pendulum(), *tables):
         theta = np.random.default_rng(3).normal(size=parameters(world.form))
-        policy = ScoredPolicy(world.form, theta, world.horizon)
+        policy = ParametricPolicy(world.form, theta, world.horizon)
         for key in (1, 2):
             steps: list[float] = []
             world.through(

@@ -370,7 +370,7 @@ def test_the_noise_in_a_release_is_what_the_guarantee_was_computed_from(
     planning, privatizer = collector.planning, collector.deployment.bound.privatizer
     with planning.store.read() as connection:
         secret = planning.mode.load(connection)
-    shown = privatizer.shown(secret, collector.publications.published(1).release)
+    shown = privatizer.audit_view(secret, collector.publications.published(1).release)
     total = float(np.sum((shown - exact * statistic.layout.units) ** 2)) / privatizer.noise_std**2
     cells = len(shown)
     assert cells == 150

@@ -28,7 +28,7 @@ def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None
     deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'))
     publication = opened(deployment).publications.publication(0)
     privatizer, f = documents.local_privatizer(deployment.bound), 7
-    worst = privatizer.reach(publication)
+    worst = privatizer.message_bounds(publication)
     privatizer.inspect(worst, publication, 0)
     for where in (0, len(worst) - 1):
         beyond = worst.copy()
@@ -82,15 +82,15 @@ def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> N
         secret = privatizer.fold(privatizer.init(), messages, publication, [coin] * f)
         release = privatizer.release(secret, Query(0), SecureNoise())
         moved += [np.abs(release.blocks["first"]).max()]
-    assert 1.0 <= privatizer.crafted < 100.0
-    assert f < max(moved) <= f * privatizer.crafted * (1 + 1e-12)
+    assert 1.0 <= privatizer.max_influence < 100.0
+    assert f < max(moved) <= f * privatizer.max_influence * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("ids", ["token", "chosen"])
 @pytest.mark.parametrize("name", ["tacit-local", *ADDITIVE])
 def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
     deployment = deploy(LOCAL.replace('"tacit-local"', f'"{name}"'), users=5000)
-    weight = documents.local_privatizer(deployment.bound).crafted
+    weight = documents.local_privatizer(deployment.bound).max_influence
     said = view.dishonest(deployment, 2000, ids)
     assert said.startswith("20 dishonest reports among 2,000 can move any one released sum")
     shown = [float(n.replace(",", "")) for n in re.findall(r"as (?:\w+ as )?([\d,.]+)", said)]
@@ -101,7 +101,7 @@ def test_the_dashboard_says_how_far_they_get(deploy, name, ids) -> None:
 def test_a_mechanism_without_a_bound_is_shown_as_one(deploy, monkeypatch) -> None:
     deployment = deploy(LOCAL, users=5000)
     privatizer = type(documents.local_privatizer(deployment.bound))
-    monkeypatch.setattr(privatizer, "crafted", LocalPrivatizer.crafted)
+    monkeypatch.setattr(privatizer, "max_influence", LocalPrivatizer.max_influence)
     assert "states no bound" in view.dishonest(deployment, 2000, "token")
 
 

@@ -11,7 +11,7 @@ from service.devices import local_reports, report_under, trajectories
 from tacit.cli.main import main
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
-from tacit.privacy.noise import Silence
+from tacit.privacy.noise import ZeroNoise
 from tacit.streams import planner_streams
 from tacit.wire import documents
 from tacit_service.modes.joint import kept_name
@@ -109,7 +109,7 @@ def test_the_same_reports_in_any_order_give_the_same_policies(deploy, opened) ->
     one, two = (opened(deployment) for deployment in deployments)
     two.planning.root, task_id = one.planning.root, deployments[1].task_id
     first = planner_streams(one.planning.root, 0)
-    zero = Learner(deployments[0].bound, Silence()).publish(first)
+    zero = Learner(deployments[0].bound, ZeroNoise()).publish(first)
     with two._store.write() as connection:  # version 0 was planned with two's own root
         connection.execute(
             schema.publications.update().values(body=body(zero, deployments[1], 0, task_id))

@@ -8,7 +8,7 @@ import tacit
 from tacit.errors import InvalidInput
 from tacit.experiment import bind
 from tacit.learned_policy import load_policy
-from tacit.policies.parametric import declared
+from tacit.policies.parametric import scoring_of
 from tacit.problems.classic_control import CLASSIC, cart_pole
 from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.dispatch import compiled_run
@@ -47,7 +47,7 @@ def stop():
 
 @pytest.mark.parametrize("returned", [None, "4", [(0, 1, 1.0, None)], np.inf, 1 / 3j])
 def test_what_an_episode_returned_is_a_finite_number(returned) -> None:
-    said = {"returns": (0, 1), "scoring": declared([1.0]), "horizon": 2}
+    said = {"returns": (0, 1), "scoring": scoring_of([1.0]), "horizon": 2}
     said["sizes"] = {"states": 1, "actions": 2}
     with pytest.raises(InvalidInput, match="returned .*, but the return of an episode is a finite"):
         tacit.simulate(tacit.environment(lambda policy, rng: returned, **said), agent("joint"), 20)
@@ -109,7 +109,7 @@ def test_a_function_that_says_its_return_is_played() -> None:
             guess,
             returns=(0, 1),
             horizon=1,
-            scoring=declared([1.0]),
+            scoring=scoring_of([1.0]),
             sizes={"states": 1, "actions": 2},
         ),
         agent("joint", 2.0),

@@ -20,7 +20,7 @@ from tacit.privacy.counters import strategy
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.publication import Publication
-from tacit.statistics.base import LifelongStatistic, Relation
+from tacit.statistics.base import LifetimeStatistic, Relation
 from tacit.statistics.first_returns import FirstReturns
 from tacit.statistics.first_visits import FirstVisits
 from tacit.task.task import Task
@@ -58,7 +58,7 @@ def returns(S: int = 2, A: int = 1, H: int = 1, cap: int = 9) -> Any:
     return FirstReturns(task(S, A, H), cap)
 
 
-def entry(statistic: LifelongStatistic, wanted: object = 2) -> Publication:
+def entry(statistic: LifetimeStatistic, wanted: object = 2) -> Publication:
     pairs = statistic.task.pairs
     flags = np.array(np.broadcast_to(np.asarray(wanted), pairs.action.shape))
     policy = uniform_policy(statistic.task.horizon, *pairs.number.shape)
@@ -69,7 +69,7 @@ class Life:
     """One world of one person: what every participation adds, with a memory of its own."""
 
     def __init__(
-        self, statistic: LifelongStatistic, remembers: bool = True, steps: int = STEPS
+        self, statistic: LifetimeStatistic, remembers: bool = True, steps: int = STEPS
     ) -> None:
         self._statistic, self._remembers = statistic, remembers
         self._memory = statistic.memory(1)
@@ -105,7 +105,7 @@ def farthest(rows: np.ndarray) -> float:
 
 
 def all_lives(
-    statistic: LifelongStatistic, at: Sequence[int], every: Iterable[Trajectory], remembers: bool
+    statistic: LifetimeStatistic, at: Sequence[int], every: Iterable[Trajectory], remembers: bool
 ) -> np.ndarray:
     """What all lives that come at these steps add [lives, steps, cells], each once."""
     public, found = entry(statistic), {}
@@ -117,7 +117,7 @@ def all_lives(
     return np.array(list(found.values()))
 
 
-def bound_of(statistic: LifelongStatistic, counter: Strategy) -> float:
+def bound_of(statistic: LifetimeStatistic, counter: Strategy) -> float:
     return statistic.sensitivity("l2", Relation.REPLACE_ONE) * counter.column_norm()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -211,7 +211,7 @@ class Adversary:
     A greedy one tries several pairs of trips for both worlds and keeps the farthest apart.
     """
 
-    def __init__(self, statistic: LifelongStatistic, counter: Strategy, seed: int) -> None:
+    def __init__(self, statistic: LifetimeStatistic, counter: Strategy, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.statistic, self.C = statistic, counter.factors()[1]
         self.noise = 0.3 * bound_of(statistic, counter)

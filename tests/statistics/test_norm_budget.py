@@ -64,7 +64,7 @@ def shouted(life: Trajectory, factor: float) -> Trajectory:
 def test_the_sum_of_norms_of_a_life_is_within_the_budget(name: str) -> None:
     agent, rng = bound(name), np.random.default_rng(1)
     statistic, entry = agent.statistic, first_publication(agent)
-    assert isinstance(statistic, NormBudget) and statistic.lifelong
+    assert isinstance(statistic, NormBudget) and statistic.lifetime
     memory, total, norms = statistic.memory(1), 0.0, []
     for k, life in enumerate(lives_of(PROBLEMS[name], entry.for_user(0).policy, rng, 40)):
         out = np.zeros(statistic.layout.size, dtype=np.int64)
@@ -325,7 +325,7 @@ def test_without_a_rule_nothing_changes() -> None:
     task = bind(PROBLEMS["tacit-control"], agent, 1000).task
     plain = agent.bind(task).statistic
     budget = NormBudget(plain, task)
-    assert not budget.lifelong
+    assert not budget.lifetime
     for relation in Relation:
         assert budget.sensitivity("l2", relation) == plain.sensitivity("l2", relation)
     lasting = NormBudget(plain, dataclasses.replace(task, rule=RULE))

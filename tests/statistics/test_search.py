@@ -13,7 +13,7 @@ from tacit.kernels.excitation import uniform_at
 from tacit.kernels.public import scores
 from tacit.kernels.public.scores import search_coins, search_directions
 from tacit.kernels.raw.returns import add_windowed
-from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
+from tacit.policies.parametric import ParametricPolicy, parameters, scoring, scoring_of
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics import Relation
@@ -26,14 +26,14 @@ REPLACE, REMOVE = Relation.REPLACE_ONE, Relation.ADD_REMOVE_ONE
 
 def task_of(numbers: int) -> Task:
     """A task with that many parameters: two actions, one score."""
-    known = {**declared(np.ones(numbers)), "returns": np.array([0.0, 500.0])}
+    known = {**scoring_of(np.ones(numbers)), "returns": np.array([0.0, 500.0])}
     sizes = {"states": numbers, "actions": 2}
     return Task("episodic", 10, sizes, homogeneous=False, users=100, known=known)
 
 
 def publication(task: Task, window=(250.0, 250.0), key: int = 5) -> Publication:
     form = scoring(task.sizes, task.known)
-    policy = ScoredPolicy(form, np.zeros(parameters(form)), 10, sigma=1.0, key=key)
+    policy = ParametricPolicy(form, np.zeros(parameters(form)), 10, sigma=1.0, key=key)
     return Publication(0, policy, {"window": np.array(window, dtype=np.float64)})
 
 
@@ -171,7 +171,7 @@ def test_other_publications_are_refused() -> None:
     task = task_of(2)
     for statistic in (WindowedReturn(task), RoundedReturn(task, 2)):
         window = {"window": np.array([0.0, 1.0])}
-        with pytest.raises(InvalidInput, match="ScoredPolicy"):
+        with pytest.raises(InvalidInput, match="ParametricPolicy"):
             contributed(statistic, person(1.0), Publication(0, uniform_policy(2, 2, 2), window))
         with pytest.raises(InvalidInput, match="must carry 'window'"):
             contributed(statistic, person(1.0), Publication(0, publication(task).policy))

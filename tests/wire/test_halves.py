@@ -275,7 +275,7 @@ def test_a_question_that_the_guarantee_does_not_cover_is_not_collected() -> None
 def test_impossible_vectors_are_refused(name) -> None:
     agent = bound(name)
     publication = first_publication(agent)
-    reach = agent.privatizer.reach(publication)
+    reach = agent.privatizer.message_bounds(publication)
     documents.local_privatizer(agent).inspect(reach, publication, 0)
     for bad in (reach[:-1], np.append(reach, 0), reach[None]):
         with pytest.raises(InvalidInput, match="entries"):
@@ -296,7 +296,7 @@ def test_noise_never_reaches_the_reach() -> None:
     agent = bound("laplace")
     publication = first_publication(agent)
     rng = np.random.default_rng(0)
-    reach = agent.privatizer.reach(publication)
+    reach = agent.privatizer.message_bounds(publication)
     noise = np.empty_like(reach)
     for _ in range(200):
         SimulatedNoise(rng).fill(agent.privatizer.noise_law, noise)

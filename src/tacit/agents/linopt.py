@@ -20,7 +20,7 @@ from tacit.planners.widths import PaperJoint, TightWidths, WidthRule
 from tacit.privacy import Privatizer
 from tacit.privacy.counters import strategy
 from tacit.privacy.joint.counted import CountedSums
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.schedules import Every
 from tacit.statistics.targets import Scaling, Shape, ValueTargets
 from tacit.task.task import Task
@@ -154,7 +154,7 @@ class PrivateLinOptVI(CheckedAgent):
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
         std = self._paper_std(task)[0] if self._paper else None
         if self.model == "local":
-            return LocalShaped(statistic, task, std, **self.requested())
+            return LocalWeighted(statistic, task, std, **self.requested())
         counter = strategy(self.counter, self._releases(task))
         batch = min(self.every, task.users)
         return CountedSums(statistic, task, counter, std, batch=batch, **self.requested())

@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.offline import OfflinePlanner, Pessimism
 from tacit.privacy.joint.batched import BatchSums
-from tacit.schedules import never_again
+from tacit.schedules import once
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, LogStatistic
 from tacit.task.task import Task
 
@@ -47,7 +47,7 @@ class LogAgent(CheckedAgent):
         """
         statistic: Any = self.statistic(task, max_return)  # of a log: nobody contributes alone
         privatizer = BatchSums(statistic, task, **self.requested())
-        return BoundAgent(task, statistic, privatizer, self.planner(ended), never_again)
+        return BoundAgent(task, statistic, privatizer, self.planner(ended), once)
 
     @abstractmethod
     def statistic(self, task: Task, max_return: float) -> LogStatistic:

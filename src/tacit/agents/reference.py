@@ -16,7 +16,7 @@ from tacit.planners.references import (
     UniformPlanner,
 )
 from tacit.privacy import Exact
-from tacit.schedules import never_again
+from tacit.schedules import once
 from tacit.statistics.counts import Nothing
 from tacit.statistics.lq import ControlMoments
 from tacit.task.task import Task
@@ -24,7 +24,7 @@ from tacit.task.task import Task
 
 def _without_data(task: Task, planner: Planner) -> BoundAgent:
     statistic = Nothing()
-    return BoundAgent(task, statistic, Exact(statistic, task), planner, never_again)
+    return BoundAgent(task, statistic, Exact(statistic, task), planner, once)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tacit.privacy import accounting
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.privacy.joint.counted import CountedSums, counted_noise
-from tacit.schedules import Geometric, Several
+from tacit.schedules import Geometric, PlansPerRelease
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
@@ -249,7 +249,9 @@ class TacitJoint(CheckedAgent):
         privatizer = CountedSums(
             statistic, task, counter, noise_std, batch=batch, **self.requested()
         )
-        return BoundAgent(task, statistic, privatizer, planner, Several(times, plans, self.least))
+        return BoundAgent(
+            task, statistic, privatizer, planner, PlansPerRelease(times, plans, self.least)
+        )
 
 
 def _noise(statistic: FirstVisits, growth: float, mu: float) -> float:

@@ -16,7 +16,7 @@ from tacit.planners import Planner
 from tacit.planners.vtr import MirrorPlanner, Rate, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
 from tacit.privacy import Exact
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.schedules import Every
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
@@ -144,7 +144,7 @@ class LdpUcrlVTR(CheckedAgent):
 
     def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
         std = self._paper_std(task) if self.calibration == "paper" else None
-        privatizer = LocalShaped(statistic, task, std, **self.requested())
+        privatizer = LocalWeighted(statistic, task, std, **self.requested())
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
     def _paper_std(self, task: Task) -> float:
@@ -200,6 +200,6 @@ class LdpBandit(CheckedAgent):
         if as_paper:
             rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
             std = paper_constants.mixture_local(1, self.epsilon, self.delta, small_values=True)
-        privatizer = LocalShaped(statistic, task, std, **self.requested())
+        privatizer = LocalWeighted(statistic, task, std, **self.requested())
         planner = targeted_planner(statistic, rule)
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))

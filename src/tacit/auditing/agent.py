@@ -33,7 +33,7 @@ from tacit.privacy import Guarantee, Query, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.runs.base import require_counts
-from tacit.statistics.base import lifelong
+from tacit.statistics.base import bounds_lifetimes
 from tacit.streams import stream
 from tacit.task.participation import Participation
 from tacit.validate import integer, number
@@ -143,7 +143,7 @@ def audit(
     seconds = number(seconds, "seconds", low=0.0, low_open=True)
     rng, until = stream(seed, 0, "audit"), time.monotonic() + seconds
     sources, remarks = _sources(bound, secure)
-    if lifelong(bound.statistic):
+    if bounds_lifetimes(bound.statistic):
         plans = _life_plans(problem, agent, rule, sources, rng)
     else:
         plans = _plans(problem, bound, sources, rng)
@@ -296,7 +296,7 @@ def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Cas
     """As many audited people as the first batch holds, where one does not disturb another."""
     first = case.publication.users or bound.schedule(0)
     room = min(first, bound.task.users) // bound.task.participations
-    if bound.guarantee.mu is None or room < 2 or not bound.privatizer.explains:
+    if bound.guarantee.mu is None or room < 2 or not bound.privatizer.has_likelihood:
         return [case]
     return canaries(bound, case, room, rng)
 

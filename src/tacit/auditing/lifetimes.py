@@ -23,10 +23,10 @@ from tacit.auditing.recorder import Watched
 from tacit.auditing.targets import AuditedSource, LearnerTarget
 from tacit.learner import BoundAgent
 from tacit.privacy import Noise
-from tacit.privacy.base import Record
+from tacit.privacy.base import AuditRecord
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.statistics.base import LifelongStatistic, Steered
+from tacit.statistics.base import LifetimeStatistic, ReadsPublication
 from tacit.trajectory import Trajectory, together
 
 MOST_VISITS = 4
@@ -111,8 +111,10 @@ def worst_lives(
 
     In further periods the same lives are lived again.
     """
-    statistic, visits, begins = _lifelong(bound), visits_of(bound), batches_of(bound)
-    contexts: Any = statistic.worst_contexts() if isinstance(statistic, Steered) else {"": {}}
+    statistic, visits, begins = _lifetime(bound), visits_of(bound), batches_of(bound)
+    contexts: Any = (
+        statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
+    )
     context = next(iter(contexts.values()))
     starts = [len(begins) * p // periods for p in range(periods)]
     case = LifeCase(
@@ -134,9 +136,9 @@ def _far(case: LifeCase) -> float:
     return case.distance
 
 
-def _lifelong(bound: BoundAgent) -> LifelongStatistic:
+def _lifetime(bound: BoundAgent) -> LifetimeStatistic:
     statistic: Any = bound.statistic
-    assert isinstance(statistic, LifelongStatistic)
+    assert isinstance(statistic, LifetimeStatistic)
     return statistic
 
 
@@ -151,7 +153,7 @@ def _written(bound: BoundAgent, visits: int) -> list[LifePair]:
     One life begins at once, and has the time to do again what it did; the other one begins as late
     as it can, with nothing at all before. Where nothing is told apart in a life, the worst pair.
     """
-    if not _lifelong(bound).things:
+    if not _lifetime(bound).memory_size:
         one, two = bound.statistic.worst_pair()
         return [((one,) * visits, (two,) * visits)]
     pairs, found = bound.task.pairs, []
@@ -187,7 +189,7 @@ def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
 
     The publications are those that ask for everything that the case asks for.
     """
-    statistic, begins = _lifelong(bound), batches_of(bound)
+    statistic, begins = _lifetime(bound), batches_of(bound)
     memory = statistic.memory(1)
     out = np.zeros((len(begins), bound.statistic.layout.size), dtype=np.int64)
     for number, at in enumerate(case.at):
@@ -206,7 +208,9 @@ def distance(bound: BoundAgent, case: LifeCase) -> float:
     squared = 0.0
     for one, two in zip(np.split(first, cuts), np.split(second, cuts), strict=True):
         blank = list(np.zeros(one.shape))
-        squared += bound.privatizer.evidence(Record(list(one), list(two), blank)).mu_squared
+        squared += bound.privatizer.log_likelihood_ratio(
+            AuditRecord(list(one), list(two), blank)
+        ).mu_squared
     assert bound.guarantee.mu is not None
     return math.sqrt(squared / (len(cuts) + 1)) / bound.guarantee.mu
 
@@ -265,7 +269,7 @@ class WatchedLife(Watched):
     def __init__(self, agent: BoundAgent, noise: Noise, case: LifeCase, world: int) -> None:
         super().__init__(agent, noise, [case.begin], [world])
         self._case, self._world = case, world
-        self._unlived = self._lifelong.memory(1)
+        self._unlived = self._lifetime.memory(1)
         self._plan: LifePair | None = None
         self._begins = [0]
         """How many releases there were before each period."""
@@ -298,7 +302,7 @@ class WatchedLife(Watched):
         other = np.zeros_like(own)
         unlived, who = together([lived[1 - self._world][visit]]), np.zeros(1, dtype=np.int64)
         coins = np.array([self.served])
-        self._lifelong.add_people(unlived, publication, coins, who, self._unlived, other)
+        self._lifetime.add_people(unlived, publication, coins, who, self._unlived, other)
         self._instead[0][-1][1 - self._world][:] += other - own
         self._add(own, self._report(own, publication, self.served)[0])
 
@@ -325,8 +329,8 @@ class WatchedLife(Watched):
         found, ends = 0.0, [*self._begins[1:], len(self._released)]
         for begin, end in zip(self._begins, ends, strict=True):
             part = slice(begin, end)
-            record = Record(first[part], second[part], self._released[part])
-            found += self.agent.privatizer.evidence(record).log_ratio
+            record = AuditRecord(first[part], second[part], self._released[part])
+            found += self.agent.privatizer.log_likelihood_ratio(record).log_ratio
         return [found]
 
 

@@ -20,7 +20,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.publication import Publication
-from tacit.statistics.base import Steered
+from tacit.statistics.base import ReadsPublication
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 TRIES = 2000
@@ -75,7 +75,9 @@ def worst_cases(
 ) -> list[Case]:
     """A bad pair for every kind of report that is ever made, improved by search."""
     statistic = bound.statistic
-    contexts: Any = statistic.worst_contexts() if isinstance(statistic, Steered) else {"": {}}
+    contexts: Any = (
+        statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
+    )
     cases = []
     for name, context in contexts.items():
         aimed = aimed_at(publication, context)
@@ -141,7 +143,7 @@ def aimed_at(publication: Publication, context: Any) -> Publication:
 
 def _distance(bound: BoundAgent, lives: Lives, publication: Publication) -> float:
     first, second = (contribution(bound, life, publication, 0) for life in lives)
-    return bound.privatizer.moved(first, second, publication)
+    return bound.privatizer.relative_shift(first, second, publication)
 
 
 def _improved(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:

@@ -11,7 +11,7 @@ from tacit.arrays import Array, IntArray
 from tacit.auditing.neighbours import Case, aimed_at, contribution
 from tacit.learner import BoundAgent, Learner
 from tacit.privacy import Noise
-from tacit.privacy.base import Record, Report, flat
+from tacit.privacy.base import AuditRecord, Report, flat
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -101,7 +101,7 @@ class Watched(Learner):
         release = super()._ask(query)
         if self.agent.plans_again(self.served):
             return release
-        self._released.append(self.agent.privatizer.shown(self.secret, release))
+        self._released.append(self.agent.privatizer.audit_view(self.secret, release))
         since = self.served - release.users
         first = self._begun.index(since) if since in self._begun else 0
         self._made.append((release, first, len(self._lived)))
@@ -111,7 +111,7 @@ class Watched(Learner):
     def _answer(self, name: Any, target: str, stage: int) -> Release:
         """The answer to a question, with the values that tell the worlds apart best."""
         first, second = (np.sum(lived, axis=0) for lived in self._worlds_of(0))
-        values = self.agent.privatizer.worst(first, second, stage)
+        values = self.agent.privatizer.worst_query(first, second, stage)
         query = ValueQuery(name, target, stage, values)
         release = super()._ask(query)
         self._answers.append((query, len(self._lived), flat(release)))
@@ -119,7 +119,7 @@ class Watched(Learner):
 
     def ask_the_rest(self) -> None:
         """Ask a curator whatever it would still answer: the guarantee covers it."""
-        while rest := self.agent.privatizer.unasked(self.secret):
+        while rest := self.agent.privatizer.open_queries(self.secret):
             for target, stage in rest:
                 self._answer(("rest", len(self._answers)), target, stage)
 
@@ -129,8 +129,10 @@ class Watched(Learner):
         Where the privatizer does not say it, by the law that its releases declare.
         """
         privatizer, people = self.agent.privatizer, range(len(self._cases))
-        if privatizer.explains:
-            return [privatizer.evidence(self._record(person)).log_ratio for person in people]
+        if privatizer.has_likelihood:
+            return [
+                privatizer.log_likelihood_ratio(self._record(person)).log_ratio for person in people
+            ]
         return [
             sum(log_ratio(release, second - first, rest) for release, first, second, rest in shown)
             for shown in map(self._sums, people)
@@ -149,9 +151,9 @@ class Watched(Learner):
                 found.append((release, one, two, shown - one))
         return found
 
-    def _record(self, person: int) -> Record:
+    def _record(self, person: int) -> AuditRecord:
         first, second = self._worlds_of(person)
-        return Record(first, second, self._released, self._answers, self._sent[person])
+        return AuditRecord(first, second, self._released, self._answers, self._sent[person])
 
     def _worlds_of(self, person: int) -> tuple[list[IntArray], list[IntArray]]:
         """What every batch contributed with either life of one person, all others as they were."""

@@ -283,7 +283,7 @@ class LearnerTarget(AuditedRuns):
             return [np.array([ratio]) for ratio in ratios[: len(worlds)]]
         assert run.publication is not None
         row = np.zeros(self._width)
-        own = [] if bound.privatizer.explains else run.rests()
+        own = [] if bound.privatizer.has_likelihood else run.rests()
         shown = np.concatenate([ratios[:1], *own, *run.shown(), _numbers(run.publication.policy)])
         row[: len(shown)] = shown
         return [row]
@@ -300,15 +300,15 @@ class LearnerTarget(AuditedRuns):
         """Whether the ratio is known: the privatizer says it, or its noise has a known density."""
         privatizer, densities = self._bound.privatizer, ("gaussian", "laplace")
         named = self.family == "gaussian" or privatizer.law(1).name in densities
-        return privatizer.explains or named
+        return privatizer.has_likelihood or named
 
     @cached_property
     def _width(self) -> int:
         """Numbers that one run can show at most; planners may choose how often to release."""
         bound, policy = self._bound, self.people[0].publication.policy
         releases = bound.task.users * sum(block.size for block in bound.privatizer.layout.blocks)
-        releases *= 1 if bound.privatizer.explains else 2
-        return 1 + releases + bound.privatizer.answer_cells + len(_numbers(policy))
+        releases *= 1 if bound.privatizer.has_likelihood else 2
+        return 1 + releases + bound.privatizer.answer_size + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
         """The log-likelihood ratio, where it is known."""

@@ -123,7 +123,7 @@ Row = tuple[str, str, str]
 def _lines(learned: LearnedPolicy) -> Iterator[Row]:
     """What to do, by state or input, steps that say the same together."""
     from tacit.policies.linear import LinearPolicy
-    from tacit.policies.parametric import ScoredPolicy
+    from tacit.policies.parametric import ParametricPolicy
     from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 
     policy, names = learned.policy, learned.names
@@ -143,7 +143,7 @@ def _lines(learned: LearnedPolicy) -> Iterator[Row]:
                 "while learning; act has none",
             )
         return
-    if isinstance(policy, ScoredPolicy):
+    if isinstance(policy, ParametricPolicy):
         yield "output", "layer", f"weights, {policy.kind}"
         for k, layer in enumerate(policy.layers()):
             for i, row in enumerate(layer):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.client.terms import Terms
 from tacit.errors import InvalidInput
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory, VectorTrajectory
 
@@ -54,7 +54,7 @@ class SearchEpisode:
         steps, total, asked = self._kept
         if asked is None:
             policy = self.publication.policy
-            assert isinstance(policy, ScoredPolicy), "terms of a search have no other"
+            assert isinstance(policy, ParametricPolicy), "terms of a search have no other"
             uniforms = [math.ldexp(secrets.randbits(53), -53) for _ in range(policy.draws)]
             found = policy.decide(observation, steps, uniforms)
             asked = found.tolist() if isinstance(found, np.ndarray) else found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tacit.errors import InvalidInput, OverBudget
+from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.logs.mapping import LogMapping
 from tacit.privacy.events import Event
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
@@ -67,7 +67,7 @@ class DatasetBudget:
         try:
             kept.price(event.charge())
         except BudgetExhausted as refused:
-            raise OverBudget(
+            raise BudgetExceeded(
                 f"refused: this release would take data set {self.mapped.name!r} beyond its budget "
                 f"of epsilon {kept.budget.epsilon:g}, delta {kept.budget.delta:g}; spent so far: "
                 f"{refused.spent}, asked for: {refused.asked}. Nothing was charged or released"

@@ -20,7 +20,7 @@ from tacit.logs.offline import NOT_FOR_OTHERS, OfflineResult, ReleasedResult
 from tacit.privacy.joint.batched import reread
 from tacit.release import Release
 from tacit.task.task import Task
-from tacit.util.files import make_folder, read_json, write_json
+from tacit.util.files import read_json, require_folder, write_json
 from tacit.util.intervals import Interval
 from tacit.wire.documents import task_from_json, task_to_json
 
@@ -30,7 +30,7 @@ POLICY, VALUES, RELEASE = "policy.json", "values.json", "release.npz"
 def require_empty(folder: str | Path) -> Path:
     """A folder for a result; ask for it before anything is charged."""
     folder = Path(folder)
-    make_folder(folder)
+    require_folder(folder)
     if (folder / POLICY).exists():
         raise InvalidInput(f"{folder} holds a result already; choose another folder")
     return folder

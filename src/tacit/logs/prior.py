@@ -23,7 +23,7 @@ from tacit.planners.first_visits import FirstVisitPlanner
 from tacit.planners.offline import completed, people_of
 from tacit.planners.warm_start import WarmStartPlanner, share_tried
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.joint.merged_release import Merged
+from tacit.privacy.joint.merged_release import MergedRelease
 from tacit.release import Release
 from tacit.task.task import Task
 
@@ -98,7 +98,7 @@ class LogPrior:
             )
         own = self.release.law.scale("totals")
         share = share_tried(task, blocks["totals"], own)
-        merge = Merged(
+        merge = MergedRelease(
             blocks=blocks,
             own=own,
             online=bound.privatizer.law(task.users).scale("totals"),

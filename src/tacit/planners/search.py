@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.planners.base import Ask, Streams, least_count, next_version
-from tacit.policies.parametric import ScoredPolicy, parameters, scale_free, scoring
+from tacit.policies.parametric import ParametricPolicy, parameters, scale_free, scoring
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
@@ -139,7 +139,7 @@ class SearchPlanner:
             key = int(streams.posterior.integers(KEYS))
             state = self._begin(parameters(form), ReturnWindow((low + high) / 2, (high - low) / 2))
         else:
-            assert isinstance(previous.policy, ScoredPolicy)
+            assert isinstance(previous.policy, ParametricPolicy)
             key, state = previous.policy.key, dict(previous.context)
             batch = self._read(release, state)
             if batch is not None:
@@ -150,7 +150,9 @@ class SearchPlanner:
         theta, sigma = state["w"], self._sigma(done / batches, scale_free(form))
         if done >= batches:
             theta, sigma = (state["summed"] + state["w"]) / (1.0 + float(state["averaged"])), 0.0
-        policy = ScoredPolicy(form, theta, task.horizon, sigma=sigma, key=key, shared=self.shared)
+        policy = ParametricPolicy(
+            form, theta, task.horizon, sigma=sigma, key=key, shared=self.shared
+        )
         return Publication(next_version(previous), policy, state)
 
     def _begin(self, d: int, window: ReturnWindow) -> dict[str, Array]:

@@ -49,7 +49,7 @@ def simplex(actions: int) -> Array:
     return corners
 
 
-def declared(
+def scoring_of(
     scale: npt.ArrayLike,
     *,
     shift: npt.ArrayLike | None = None,
@@ -199,7 +199,7 @@ def scale_free(form: Scoring) -> bool:
     return form.head == scores.ARGMAX and form.hidden == 0
 
 
-class ScoredPolicy:
+class ParametricPolicy:
     """Acts by scores of features; user k of a search plays theta + sigma z_k.
 
     The direction z_k is public: a keyed function of ``key`` and of the user's number
@@ -329,12 +329,12 @@ class ScoredPolicy:
             self._block = known
         return np.asarray(known[1][people - 2 * d * block])
 
-    def for_user(self, user: int) -> ScoredPolicy:
+    def for_user(self, user: int) -> ParametricPolicy:
         """The policy as this user plays it: parameters moved along the user's direction."""
         if self.sigma == 0.0:
             return self
         z = self.directions(np.array([user], dtype=np.int64))
-        return ScoredPolicy(self.form, self.theta + self.sigma * z[0] / STEPS, self.horizon)
+        return ParametricPolicy(self.form, self.theta + self.sigma * z[0] / STEPS, self.horizon)
 
     def arrays(self) -> Arrays:
         """How it scores, as a task declares it."""
@@ -349,7 +349,7 @@ class ScoredPolicy:
         }
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ScoredPolicy):
+        if not isinstance(other, ParametricPolicy):
             return False
         mine, its = self.arrays(), other.arrays()
         return (
@@ -364,4 +364,4 @@ class ScoredPolicy:
         return hash((self.theta.tobytes(), self.horizon, self.sigma, self.key))
 
     def __repr__(self) -> str:
-        return f"ScoredPolicy({self.kind}, parameters={len(self.theta)}, sigma={self.sigma:g})"
+        return f"ParametricPolicy({self.kind}, parameters={len(self.theta)}, sigma={self.sigma:g})"

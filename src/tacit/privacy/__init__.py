@@ -3,7 +3,7 @@
 from tacit.privacy.base import Privatizer, Query, Report, Secret
 from tacit.privacy.exact import Exact
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.noise import GridLaw, Noise, SecureNoise, Silence, SimulatedNoise
+from tacit.privacy.noise import GridLaw, Noise, SecureNoise, SimulatedNoise, ZeroNoise
 
 __all__ = [
     "Exact",
@@ -15,6 +15,6 @@ __all__ = [
     "Report",
     "Secret",
     "SecureNoise",
-    "Silence",
+    "ZeroNoise",
     "SimulatedNoise",
 ]

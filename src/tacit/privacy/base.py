@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.errors import Blind, InvalidInput
+from tacit.errors import InvalidInput, RawDataLeak
 from tacit.kernels.raw import sums as sums
 from tacit.privacy.events import Event
 from tacit.privacy.finite.channel import Pair
@@ -87,7 +87,7 @@ class Secret:
         return "Secret(content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("Secret state holds exact user data and cannot be pickled or copied")
+        raise RawDataLeak("Secret state holds exact user data and cannot be pickled or copied")
 
 
 S = TypeVar("S", bound=Secret)
@@ -112,7 +112,7 @@ def require_room(statistic: Bounded, task: Task, step: float, noise_std: float =
 
 
 @dataclass(eq=False)
-class Record:
+class AuditRecord:
     """One run as only an audit knows it: what was released, beside the exact data of two worlds.
 
     Attributes:
@@ -137,7 +137,7 @@ def flat(release: Release) -> Array:
     return np.concatenate([block.ravel() for block in release.blocks.values()])
 
 
-class Likelihood(NamedTuple):
+class LogLikelihoodRatio(NamedTuple):
     """How much a record speaks for the second world, under the law of noise that is claimed.
 
     Attributes:
@@ -158,8 +158,8 @@ class Privatizer(ABC, Generic[S]):
     is never drawn again.
 
     A new mechanism sets ``layout``, ``event`` and ``guarantee`` when it is made, and says
-    ``encode``, ``law``, ``release`` and ``moved``. Everything else has a default that is right for
-    it, or that refuses. One with a state of its own (``S``) says ``init``, ``state`` and
+    ``encode``, ``law``, ``release`` and ``relative_shift``. Everything else has a default that is
+    right for it, or that refuses. One with a state of its own (``S``) says ``init``, ``state`` and
     ``restore`` too. Most have a class method ``calibrated`` that finds the least noise for an
     epsilon and a delta.
     """
@@ -269,20 +269,20 @@ class Privatizer(ABC, Generic[S]):
     # Audits.
 
     @abstractmethod
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """How far one contribution in place of another moves things, over what is paid for.
 
         1 where the two are as far apart as the declared sensitivity allows.
         """
 
-    explains: bool = False
-    """Whether ``evidence`` is known in closed form."""
+    has_likelihood: bool = False
+    """Whether ``log_likelihood_ratio`` is known in closed form."""
 
-    def shown(self, secret: S, release: Release) -> Array:
-        """What ``evidence`` reads of a release that was just made, flat."""
+    def audit_view(self, secret: S, release: Release) -> Array:
+        """What ``log_likelihood_ratio`` reads of a release that was just made, flat."""
         return flat(release)
 
-    def evidence(self, record: Record) -> Likelihood:
+    def log_likelihood_ratio(self, record: AuditRecord) -> LogLikelihoodRatio:
         """The log-likelihood ratio of a whole record, under the noise that the guarantee claims."""
         raise InvalidInput(f"{self.guarantee.mechanism}: this likelihood is not known")
 
@@ -290,14 +290,14 @@ class Privatizer(ABC, Generic[S]):
         """The output laws of a worst pair, for each kind of report with finitely many outputs."""
         return ()
 
-    answer_cells: int = 0
+    answer_size: int = 0
     """How many numbers all answers to a planner's questions have at most."""
 
-    def unasked(self, secret: S) -> list[tuple[str, int]]:
+    def open_queries(self, secret: S) -> list[tuple[str, int]]:
         """Questions (target, stage) that would still be answered."""
         return []
 
-    def worst(self, first: IntArray, second: IntArray, stage: int) -> Array:
+    def worst_query(self, first: IntArray, second: IntArray, stage: int) -> Array:
         """The V [S] to ask about that tells two contributions apart best at a stage."""
         raise InvalidInput(f"{self.guarantee.mechanism}: no questions are answered")
 
@@ -307,20 +307,20 @@ class LocalPrivatizer(Privatizer[S]):
 
     ``encode`` is ``collect`` after ``randomize``, bit for bit. What a collector adds to the message
     follows from the publication and the report's public coin alone: by default nothing, the message
-    is what is added up. Then ``reach`` says which messages are possible.
+    is what is added up. Then ``message_bounds`` says which messages are possible.
     """
 
     served: Literal["local", "joint"] | None = "local"
-    explains = True
+    has_likelihood = True
 
     public_step: bool = False
     """Whether the report's id decides which step it is about, so that everybody knows it."""
 
-    largest: int
+    max_increment: int
     """The most that one report adds to one of the collector's sums, in absolute value."""
 
     @property
-    def crafted(self) -> float:
+    def max_influence(self) -> float:
         """As how many honest people one dishonest report can count in one released sum, at most.
 
         Infinite for a mechanism that states no bound.
@@ -350,15 +350,15 @@ class LocalPrivatizer(Privatizer[S]):
     ) -> Array:
         """Log of P(message | second) / P(message | first), one per row, as claimed. For audits."""
 
-    def evidence(self, record: Record) -> Likelihood:
+    def log_likelihood_ratio(self, record: AuditRecord) -> LogLikelihoodRatio:
         """Of the messages: all that anybody sees follows from them."""
         ratios = [
             float(self.log_ratio(message[None], first, second, publication)[0])
             for message, first, second, publication in record.sent
         ]
-        return Likelihood(sum(ratios))
+        return LogLikelihoodRatio(sum(ratios))
 
-    def reach(self, publication: Publication) -> IntArray:
+    def message_bounds(self, publication: Publication) -> IntArray:
         """Largest size of every entry of an honest message, but for chances below 1e-27."""
         raise NotImplementedError("say which messages are possible, here or in inspect")
 
@@ -373,7 +373,7 @@ class LocalPrivatizer(Privatizer[S]):
 
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """At the collector: refuse a message that no device of ours can have made."""
-        inspect_entries(message, self.reach(publication))
+        inspect_entries(message, self.message_bounds(publication))
 
     def inspect_all(
         self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]

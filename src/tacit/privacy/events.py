@@ -176,7 +176,7 @@ def guaranteed(
     requested: tuple[float, float] | None = None,
     noise: Mapping[str, Any] = MappingProxyType({}),
     assumptions: tuple[str, ...] = (),
-    lifelong: bool = False,
+    lifetime: bool = False,
     renews: bool = False,
 ) -> Guarantee:
     """The statement about an event: what it truly gives, beside what was asked for.
@@ -191,21 +191,21 @@ def guaranteed(
             pure is stated at this delta.
         noise: scales by name.
         assumptions: what must hold, as sentences.
-        lifelong: whether what one person adds is bounded over all their participations.
+        lifetime: whether what one person adds is bounded over all their participations.
         renews: of a curator, whether its noise in different periods can be independent.
     """
     rule = task.rule
-    if task.lifetime and not lifelong:
+    if task.lifetime and not lifetime:
         raise InvalidInput(
             f"{mechanism}: nothing here bounds what one person teaches in all their participations "
             "together; let teaches be first, or every with a number of participations"
         )
-    if rule is not None and rule.period and model == "joint" and not (lifelong and renews):
+    if rule is not None and rule.period and model == "joint" and not (lifetime and renews):
         raise InvalidInput(
             f"{mechanism}: a curator renews budgets only where it bounds lives (teaches lifetime) "
             "and its counter can begin again; leave the period out"
         )
-    if rule is not None and rule.attendance == "private" and not (model == "joint" and lifelong):
+    if rule is not None and rule.attendance == "private" and not (model == "joint" and lifetime):
         raise InvalidInput(
             f"{mechanism}: it does not hide who takes part and when; let attendance be public, "
             "or choose a curator that bounds lives (teaches lifetime)"

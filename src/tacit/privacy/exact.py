@@ -66,7 +66,7 @@ class Exact(Privatizer[Secret]):
         secret.users += users
         return secret
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """1 if the two differ at all: nothing is paid for."""
         return float(not np.array_equal(first, second))
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from scipy.special import log_ndtr
 
-from tacit.errors import InvalidInput, OverBudget
+from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.privacy.accounting import mixed_delta
 from tacit.privacy.charges import LARGEST, Charge, GaussianCharge, exact, root_up, rounded_up
 from tacit.validate import integer, number
@@ -132,7 +132,7 @@ class Budget:
         return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({self.caps})"
 
 
-class BudgetExhausted(OverBudget):
+class BudgetExhausted(BudgetExceeded):
     """A request that would have overspent. Nothing was charged and nothing will be any more.
 
     The message depends on charges and budget only, never on data.

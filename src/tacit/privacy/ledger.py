@@ -33,10 +33,10 @@ from tacit.privacy.filter import Budget, Cost
 from tacit.privacy.ledger_lines import (
     FORMAT,
     AlreadyCharged,
-    Book,
-    Bookkeeping,
     ChargedNode,
     LedgerDamaged,
+    LedgerState,
+    LedgerWriter,
     header,
     line_bytes,
     parse_line,
@@ -52,14 +52,14 @@ class LedgerUnavailable(TacitError):
     """The ledger cannot be used from here, now: locked, closed, forked, or a write failed."""
 
 
-class Ledger(Bookkeeping):
-    """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.Bookkeeping` for its moves."""
+class Ledger(LedgerWriter):
+    """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.LedgerWriter` for its moves."""
 
     def __init__(
         self,
         path: Path,
         opened: tuple[int, FileLock],
-        book: Book,
+        book: LedgerState,
         length: int,
         clock: Callable[[], str] | None,
     ) -> None:
@@ -97,7 +97,7 @@ class Ledger(Bookkeeping):
         path = Path(path)
         if head_path(path).exists():
             raise InvalidInput(f"{head_path(path).name} exists: a ledger was here; open that one")
-        book = Book(header(budget, task, unit, relation, participations))
+        book = LedgerState(header(budget, task, unit, relation, participations))
         with contextlib.ExitStack() as failed:
             failed.callback(let_go, *(opened := locked(path, os.O_CREAT | os.O_EXCL)))
             ledger = cls(path, opened, book, 0, clock)
@@ -218,7 +218,7 @@ def verify(path: str | Path, *, head: str | None = None) -> Verification:
     return Verification(True, "", len(tail), book.as_json())
 
 
-def _load(path: Path, witness: str | None) -> tuple[Book, int, bytes]:
+def _load(path: Path, witness: str | None) -> tuple[LedgerState, int, bytes]:
     """Read and verify both files: the book, its acknowledged length, and the bytes beyond.
 
     A whole line beyond is in the book: it was asked for, and counting it loses nothing.

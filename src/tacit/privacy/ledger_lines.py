@@ -94,7 +94,7 @@ class ChargedNode:
     sequence: int
 
 
-class Book:
+class LedgerState:
     """What the lines say. Live and after a restart, the state is made by reading them."""
 
     def __init__(self, header: Mapping[str, Any]) -> None:
@@ -161,13 +161,13 @@ def header(
     return seal({**content, "sequence": 0, "kind": "header", "time": None}, START)
 
 
-def read_book(lines: Iterable[bytes], name: str) -> Book:
+def read_book(lines: Iterable[bytes], name: str) -> LedgerState:
     """The book that these lines make; ``name`` says in errors where they were."""
-    book: Book | None = None
+    book: LedgerState | None = None
     for i, line in enumerate(lines, start=1):
         try:
             if book is None:
-                book = Book(parse_line(line))
+                book = LedgerState(parse_line(line))
             else:
                 book.read(parse_line(line))
         except (InvalidInput, KeyError, TypeError) as error:
@@ -177,7 +177,7 @@ def read_book(lines: Iterable[bytes], name: str) -> Book:
     return book
 
 
-class Bookkeeping(ABC):
+class LedgerWriter(ABC):
     """The only way to spend from a budget that must survive a restart.
 
     Order for the caller, per node: look whether its value is stored already and use it; else
@@ -185,7 +185,7 @@ class Bookkeeping(ABC):
     ``spend(..., replay=True)`` returns the earlier entry without charging again.
     """
 
-    _book: Book
+    _book: LedgerState
     _clock: Callable[[], str] | None
 
     @abstractmethod

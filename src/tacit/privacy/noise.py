@@ -87,7 +87,7 @@ class Noise(Protocol):
         """True with probability chance / of."""
 
 
-class Silence:
+class ZeroNoise:
     """No noise at all, for agents that are declared not private; asking it for any is an error."""
 
     source: Source = "none"

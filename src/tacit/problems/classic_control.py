@@ -15,7 +15,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.kernels.raw import classic_control
 from tacit.kernels.raw.classic_control import World
-from tacit.policies.parametric import declared
+from tacit.policies.parametric import scoring_of
 from tacit.problems.catalogue import make_problem
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.lq import LQSystem
@@ -39,7 +39,7 @@ def cart_pole() -> CompiledEpisodes:
     return CompiledEpisodes(
         _world(classic_control.CART_POLE, p, 500, (4, 4, 2), box=False),
         returns=(0.0, 500.0),
-        form=declared([2.4, 3.0, 0.21, 3.0]),
+        form=scoring_of([2.4, 3.0, 0.21, 3.0]),
         name="cart-pole",
     )
 
@@ -50,7 +50,7 @@ def acrobot() -> CompiledEpisodes:
     return CompiledEpisodes(
         _world(classic_control.ACROBOT, p, 500, (4, 6, 3), box=False),
         returns=(-500.0, 0.0),
-        form=declared([1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi], features="affine"),
+        form=scoring_of([1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi], features="affine"),
         name="acrobot",
     )
 
@@ -66,7 +66,7 @@ def mountain_car() -> CompiledEpisodes:
             box=False,
         ),
         returns=(-200.0, 0.0),
-        form=declared([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic"),
+        form=scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic"),
         name="mountain-car",
     )
 
@@ -74,7 +74,7 @@ def mountain_car() -> CompiledEpisodes:
 def mountain_car_continuous() -> CompiledEpisodes:
     """MountainCarContinuous-v0: the same with a price of force and 100 at the top."""
     p = [0.0015, 0.0025, 0.45, -0.6, -0.4]
-    shape: Any = declared(
+    shape: Any = scoring_of(
         [0.9, 0.07], shift=[-0.3, 0.0], features="quadratic", head="tanh", box=UNIT
     )
     return CompiledEpisodes(
@@ -92,7 +92,7 @@ def pendulum() -> CompiledEpisodes:
     than -200 (pi^2 + 0.1 * 8^2 + 0.001 * 2^2) = -3254.7, but a range twice as wide has half the
     signal, and how far below -1600 a policy is teaches little.
     """
-    form = declared([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT)
+    form = scoring_of([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT)
     return CompiledEpisodes(
         _world(
             classic_control.PENDULUM, [10.0, 1.0, 1.0, 2.0, 0.05, 8.0], 200, (2, 3, 1), box=True
@@ -141,7 +141,7 @@ def linear_episodes(system: LQSystem) -> CompiledEpisodes:
     return CompiledEpisodes(
         _world(classic_control.LINEAR, p, system.horizon, (n, n, d), box=True),
         returns=(-system.horizon * (reach**2 + price * d * gain**2), 0.0),
-        form=declared(np.ones(n), head="clipped", box=box),
+        form=scoring_of(np.ones(n), head="clipped", box=box),
         name=system.name,
         parameters=system.parameters,
     )
@@ -163,12 +163,12 @@ def table_episodes(
         raise InvalidInput(f"{table.name} forbids actions, which a search could not follow")
     scaled = table.describe().get("rescaling", {"offset": 0.0, "scale": 1.0})
     offset, unit = float(scaled["offset"]), float(scaled["scale"])
-    form, seen = declared((), features="one-hot"), np.zeros((S, 0))
+    form, seen = scoring_of((), features="one-hot"), np.zeros((S, 0))
     if table.coordinates is not None:
         seen = table.coordinates
         low, high = seen.min(axis=0), seen.max(axis=0)
         scale = np.where(high > low, (high - low) / 2, 1.0)
-        form = declared(scale, shift=(low + high) / 2, features="affine")
+        form = scoring_of(scale, shift=(low + high) / 2, features="affine")
     p = [float(S), float(max(len(table.P), len(table.R))), float(table.rewards == "bernoulli")]
     stages = (int(p[1]), S, A)
     laws = cumulative(np.broadcast_to(table.P, (*stages, S)))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidInput, suggestion
-from tacit.policies.parametric import declared
+from tacit.policies.parametric import scoring_of
 from tacit.problems.played import Playable, Played
 from tacit.validate import integer
 
@@ -116,7 +116,7 @@ class Environment:
         steps, form = sizes.pop("horizon"), self.scoring
         if form is None:
             states = integer(sizes["states"], "states", low=1)
-            form = declared(np.ones(states), features="affine")
+            form = scoring_of(np.ones(states), features="affine")
         if form["box"].size:
             sizes["inputs"] = sizes.pop("actions")
         return PlayedEpisodes(

@@ -22,7 +22,7 @@ from tacit.kernels.public import scores
 from tacit.kernels.raw import classic_control
 from tacit.kernels.raw.classic_control import World
 from tacit.policies.base import Policy
-from tacit.policies.parametric import ScoredPolicy, declared, parameters, scoring
+from tacit.policies.parametric import ParametricPolicy, parameters, scoring, scoring_of
 from tacit.problems.played import Playable, playing
 from tacit.task.task import Task
 from tacit.trajectory import VectorTrajectory
@@ -102,10 +102,10 @@ class Episodes(Playable):
         """Uniform actions, of unknown value."""
         return "uniform actions", math.nan
 
-    def uniform(self) -> ScoredPolicy:
+    def uniform(self) -> ParametricPolicy:
         """Every action equally likely, everywhere."""
         form = self.form._replace(head=scores.UNIFORM)
-        return ScoredPolicy(form, np.zeros(parameters(form)), self.horizon)
+        return ParametricPolicy(form, np.zeros(parameters(form)), self.horizon)
 
     def constants(self) -> dict[str, Policy]:
         """Policies that always do the same, by what they do; in a box only its middle."""
@@ -114,13 +114,13 @@ class Episodes(Playable):
             return {"the middle of the box": self._fixed(np.zeros(form.outputs))}
         return {f"action {a}": self._fixed(corner) for a, corner in enumerate(form.corners)}
 
-    def _fixed(self, v: Array) -> ScoredPolicy:
+    def _fixed(self, v: Array) -> ParametricPolicy:
         """The policy whose scores are the same whatever is seen."""
         numbered, box = self.form.kind == scores.ONE_HOT, self.form.box
         n = self.sizes["states"]
         form = scoring(
             self.sizes,
-            declared(
+            scoring_of(
                 np.ones(n),
                 features="one-hot" if numbered else "affine",
                 head="clipped" if box.size else "argmax",
@@ -128,7 +128,7 @@ class Episodes(Playable):
             ),
         )
         constant = np.ones(n) if numbered else np.eye(n + 1)[n]
-        return ScoredPolicy(form, np.outer(v, constant).ravel(), self.horizon)
+        return ParametricPolicy(form, np.outer(v, constant).ravel(), self.horizon)
 
     def prepare(self, rng: np.random.Generator) -> None:
         """An episode before the first user, to see that all fits; here nobody is one yet.
@@ -157,12 +157,12 @@ class Episodes(Playable):
 
     def rollout(self, policy: Policy, rng: np.random.Generator) -> VectorTrajectory:
         """One user's episode, of which the return alone is kept; takes one draw."""
-        assert isinstance(policy, ScoredPolicy)
+        assert isinstance(policy, ParametricPolicy)
         found = self._play(policy, int(rng.integers(2**62)))
         nothing = np.zeros((0, 1))
         return VectorTrajectory(nothing, nothing, np.array([found]))
 
-    def _play(self, policy: ScoredPolicy, key: int) -> float:
+    def _play(self, policy: ParametricPolicy, key: int) -> float:
         raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class CompiledEpisodes(Episodes):
         super().__init__(sizes, horizon=world.horizon, **declared)
         self.world = world
 
-    def _play(self, policy: ScoredPolicy, key: int) -> float:
+    def _play(self, policy: ParametricPolicy, key: int) -> float:
         return classic_control.play(self.world, policy.form, policy.theta, key)
 
     def optimal_value(self) -> float:
@@ -202,7 +202,7 @@ class CompiledEpisodes(Episodes):
 
     def value(self, policy: Policy) -> float:
         """Mean return of the same few people for every policy, what they try out included."""
-        assert isinstance(policy, ScoredPolicy)
+        assert isinstance(policy, ParametricPolicy)
         return self._mean(policy, VALUED)
 
     @cached_property
@@ -213,7 +213,7 @@ class CompiledEpisodes(Episodes):
         """Uniform actions, by playing."""
         return "uniform actions", self._uniform_value
 
-    def _mean(self, policy: ScoredPolicy, people: int) -> float:
+    def _mean(self, policy: ParametricPolicy, people: int) -> float:
         found = np.empty(people)
         self.live(policy, 0, np.arange(people), found)
         return float(found.mean())
@@ -224,7 +224,7 @@ class CompiledEpisodes(Episodes):
         facts = {"optimal_value": self.optimal_value(), "baseline": {"name": name, "value": value}}
         return {**super().describe(), **facts}
 
-    def live(self, policy: ScoredPolicy, first: int, keys: IntArray, returns: Array) -> None:
+    def live(self, policy: ParametricPolicy, first: int, keys: IntArray, returns: Array) -> None:
         """The episodes of users first, first + 1, ..., each along its own direction."""
         z = np.zeros((len(keys), len(policy.theta)), dtype=np.int64)
         if policy.sigma > 0.0:
@@ -261,7 +261,7 @@ class PlayedEpisodes(Episodes):
         super().__init__(sizes, **declared)
         self._episode = play
 
-    def _play(self, policy: ScoredPolicy, key: int) -> float:
+    def _play(self, policy: ParametricPolicy, key: int) -> float:
         with playing(self.name):
             found = self._episode(policy, np.random.default_rng(key))
         if not isinstance(found, int | float | np.integer | np.floating) or not math.isfinite(

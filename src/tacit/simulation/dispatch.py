@@ -24,7 +24,7 @@ from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.one_cell import OneCell
 from tacit.privacy.local.one_number import OneNumber
 from tacit.privacy.local.response import LocalResponse
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.privacy.shuffle.shuffled import Shuffled
 from tacit.schedules import CappedBatches, Every, Geometric, every_user
 from tacit.simulation.attendance import AttendanceTrace
@@ -85,10 +85,12 @@ TABLE = (
     DispatchRow(
         OneCellRun, (OneStep, EachStep), (Shuffled,), (DirectionalPlanner,), (CappedBatches,)
     ),
-    DispatchRow(ValueTargetedRun, TARGETS, (Exact, LocalShaped), (ValueTargetedPlanner,), (Every,)),
+    DispatchRow(
+        ValueTargetedRun, TARGETS, (Exact, LocalWeighted), (ValueTargetedPlanner,), (Every,)
+    ),
     DispatchRow(SwitchingRun, CURATED, (Exact, Curator), SWITCHING, (every_user,)),
     DispatchRow(ReportRun, (RoundedReturn,), (OneNumber,)),
-    DispatchRow(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalShaped)),
+    DispatchRow(SegmentRun, (*FIRST, *MIXTURES), (Exact, CountedSums, LocalWeighted)),
     DispatchRow(SegmentRun, (*COUNTS, LinearSums), (CountedSums,)),
     DispatchRow(SegmentRun, CURATED, (Curator,), ANY, (CappedBatches, Geometric)),
     DispatchRow(SegmentRun, CONTROL, (Exact, CountedSums, BatchSums)),

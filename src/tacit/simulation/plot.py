@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import InvalidInput, need
 from tacit.simulation.returns import note
-from tacit.util.files import make_folder
+from tacit.util.files import require_folder
 from tacit.validate import choice
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def check_target(path: str | Path) -> Path:
         raise InvalidInput(f"cannot draw into {str(target)!r}: it must end in {', '.join(FORMATS)}")
     if target.is_dir():
         raise InvalidInput(f"cannot draw into {target}: it is a folder")
-    make_folder(target.parent)
+    require_folder(target.parent)
     return target
 
 

@@ -21,7 +21,7 @@ from tacit.learned_policy import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation import returns
 from tacit.simulation.attendance import AttendanceSummary
-from tacit.util.files import made_with, make_folder, read_json, write_json
+from tacit.util.files import provenance, read_json, require_folder, write_json
 from tacit.util.intervals import half_width, mean_interval
 from tacit.validate import choice
 
@@ -364,7 +364,7 @@ class Result:
         report = self.to_json()
         write_json(target / RESULT, report)
         if self.policies:
-            make_folder(target / POLICIES)
+            require_folder(target / POLICIES)
             self.policy.save(target / POLICY)
         for run, policy in zip(self.seeds, self.policies, strict=False):
             policy.save(target / POLICIES / f"{run}.json")
@@ -373,7 +373,7 @@ class Result:
             "tacit": __version__,
             **{key: report[key] for key in FACTS if key in report},
             "guarantee_digest": self.guarantee.digest(),
-            **made_with(),
+            **provenance(),
         }
         write_json(target / MANIFEST, manifest)
         return target
@@ -438,7 +438,7 @@ def prepare(folder: Path, *, overwrite: bool) -> None:
             "(--overwrite, overwrite=True)"
         )
     need("keeping a result in a folder", "plots", "tables")
-    make_folder(folder)
+    require_folder(folder)
 
 
 def _numbers(values: Array) -> list[float | None]:

@@ -23,7 +23,7 @@ from tacit.arrays import Arrays
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
 from tacit.simulation.runs.base import Run
-from tacit.util.files import make_folder, read_json, write_json
+from tacit.util.files import read_json, require_folder, write_json
 from tacit.wire import documents
 
 SECONDS = 5.0
@@ -47,7 +47,7 @@ class ResumeFolder:
     def __init__(self, folder: Path, configuration: Mapping[str, Any]) -> None:
         self._folder = folder
         mine = json.loads(json.dumps(configuration))
-        make_folder(folder)
+        require_folder(folder)
         if (folder / CONFIGURATION).exists():
             _require_same(folder, mine)
         else:

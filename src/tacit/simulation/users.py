@@ -17,7 +17,7 @@ from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_ep
 from tacit.kernels.raw.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.episodic import CompiledEpisodes
 from tacit.problems.linear import LinearMDP
@@ -189,7 +189,7 @@ class SearchUsers:
 
     def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
         """One key for each; the policy's directions are drawn by the users' numbers."""
-        assert isinstance(policy, ScoredPolicy)
+        assert isinstance(policy, ParametricPolicy)
         returns, keys = self._returns[:count], self._rng.integers(2**62, size=count)
         self.problem.live(policy, first, keys, returns)
         record_all(returns, *score[1:])

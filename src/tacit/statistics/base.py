@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.errors import Blind, InvalidInput, suggestion
+from tacit.errors import InvalidInput, RawDataLeak, suggestion
 from tacit.grid import STEPS
 from tacit.publication import Publication
 from tacit.task.task import Task
@@ -126,7 +126,7 @@ def visits_moved(
     return people * visits * (led**2 + apart)
 
 
-def published(publication: Publication, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def context_array(publication: Publication, name: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array of the publication's context, of the shape that the statistic's kernels read.
 
     What was published is public, so refusing it says nothing about the user; compiled code that
@@ -185,7 +185,7 @@ class Statistic(Bounded, Protocol):
 
 
 @runtime_checkable
-class Steered(Protocol):
+class ReadsPublication(Protocol):
     """A statistic that reads numbers from the publication: whoever publishes can aim it."""
 
     def worst_contexts(self) -> Mapping[str, Mapping[str, npt.NDArray[Any]]]:
@@ -237,10 +237,12 @@ class Memory:
         self.taught, self.spent = taught, spent
 
     @classmethod
-    def blank(cls, people: int, things: int) -> Memory:
+    def blank(cls, people: int, memory_size: int) -> Memory:
         """Of people who have taught nothing."""
-        table_fits("the memory of who taught what", people, things)
-        return cls(np.zeros((people, things), dtype=np.uint8), np.zeros(people, dtype=np.int64))
+        table_fits("the memory of who taught what", people, memory_size)
+        return cls(
+            np.zeros((people, memory_size), dtype=np.uint8), np.zeros(people, dtype=np.int64)
+        )
 
     def clear(self) -> None:
         """Forget everything: a new period begins."""
@@ -250,10 +252,10 @@ class Memory:
         return f"Memory(people={len(self.spent)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("a Memory holds what people did and cannot be pickled or copied")
+        raise RawDataLeak("a Memory holds what people did and cannot be pickled or copied")
 
 
-class LifelongStatistic(BatchStatistic):
+class LifetimeStatistic(BatchStatistic):
     """A batch statistic that can bound what one person adds in all their participations together.
 
     Its sensitivity then is that of whole lives: of any two lives that come at the same moments,
@@ -263,17 +265,17 @@ class LifelongStatistic(BatchStatistic):
     """
 
     task: Task
-    things: int
+    memory_size: int
     """How many things a person's memory tells apart."""
 
     @property
-    def lifelong(self) -> bool:
+    def lifetime(self) -> bool:
         """Whether people are remembered."""
         return self.task.lifetime
 
     def memory(self, people: int) -> Memory:
         """The memory of so many people, blank."""
-        return Memory.blank(people, self.things)
+        return Memory.blank(people, self.memory_size)
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
@@ -306,6 +308,6 @@ class LifelongStatistic(BatchStatistic):
         """
 
 
-def lifelong(statistic: Bounded) -> bool:
+def bounds_lifetimes(statistic: Bounded) -> bool:
     """Whether a statistic bounds what one person adds in all their participations together."""
-    return isinstance(statistic, LifelongStatistic) and statistic.lifelong
+    return isinstance(statistic, LifetimeStatistic) and statistic.lifetime

@@ -13,7 +13,7 @@ from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
     Layout,
-    LifelongStatistic,
+    LifetimeStatistic,
     Memory,
     Norm,
     Relation,
@@ -25,7 +25,7 @@ from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
 
-class FirstReturns(LifelongStatistic):
+class FirstReturns(LifetimeStatistic):
     """What the rest of the episode paid, from the first visits of at most ``cap`` states on.
 
     It is booked on the pair that was played there: (return / largest, clipped to [0, 1]) - 1/2 to
@@ -44,8 +44,8 @@ class FirstReturns(LifelongStatistic):
     def __init__(self, task: Task, cap: int) -> None:
         X, alive = len(task.pairs.action), int(np.count_nonzero(np.diff(task.pairs.first)))
         self.task, self.cap = task, cap
-        self.things = len(task.pairs.first) - 1
-        self.visits = min(cap, alive) if self.lifelong else min(task.horizon, cap, alive)
+        self.memory_size = len(task.pairs.first) - 1
+        self.visits = min(cap, alive) if self.lifetime else min(task.horizon, cap, alive)
         """Visits that one person teaches, at most."""
         self.layout = Layout([counted("returns", X), counted("totals", X)])
 

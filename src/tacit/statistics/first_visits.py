@@ -13,13 +13,13 @@ from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
     Layout,
-    LifelongStatistic,
+    LifetimeStatistic,
     Memory,
     Norm,
     Relation,
     block_weights,
+    context_array,
     counted,
-    published,
     visits_moved,
 )
 from tacit.task.participation import OFTEN
@@ -31,7 +31,7 @@ ASKED, AGAIN = 2, 1
 """Flags of a publication: a pair that is asked for, and one that may be taught again."""
 
 
-class FirstVisits(LifelongStatistic):
+class FirstVisits(LifetimeStatistic):
     """Next state and reward of the first visits of at most ``cap`` pairs per person.
 
     Which pairs count is published ("wanted" [X], see ``kernels.first_visits``). Whether a step
@@ -58,9 +58,9 @@ class FirstVisits(LifelongStatistic):
         self.task = task
         self.cap, self.refresh = cap, refresh
         self.often = integer(often, "often", low=1, high=OFTEN)
-        self.things = X + 1
+        self.memory_size = X + 1
         self.steps = self.often * min(cap, X)
-        if not self.lifelong:
+        if not self.lifetime:
             self.steps = min(H, self.steps)
         """Visits that one person teaches, at most."""
         self.rewards, self.starts = "reward" not in task.known, "initial" not in task.known
@@ -102,7 +102,7 @@ class FirstVisits(LifelongStatistic):
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
-        wanted = published(publication, "wanted", pairs.action.shape).astype(np.int64)
+        wanted = context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
         add_first_visits(
             *lives,
             self.task.horizon,

@@ -185,12 +185,12 @@ class InstrumentedResponses(base.BatchStatistic):
         """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
         H, n, d = self.horizon, self.states, self.inputs
         return (
-            base.published(publication, "reference", (n + d, n)),
-            base.published(publication, "path", (H, n)),
-            base.published(publication, "whitener", (n, n)),
-            base.published(publication, "instruments", (H, n)),
-            base.published(publication, "usual", (n, n)),
-            base.published(publication, "weights", (4,)),
+            base.context_array(publication, "reference", (n + d, n)),
+            base.context_array(publication, "path", (H, n)),
+            base.context_array(publication, "whitener", (n, n)),
+            base.context_array(publication, "instruments", (H, n)),
+            base.context_array(publication, "usual", (n, n)),
+            base.context_array(publication, "weights", (4,)),
         )
 
     def sensitivity(

@@ -13,12 +13,12 @@ from tacit.grid import GRID
 from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
-    LifelongStatistic,
+    LifetimeStatistic,
     Memory,
     Norm,
+    ReadsPublication,
     Relation,
     Statistic,
-    Steered,
     block_weights,
 )
 from tacit.task.task import Task
@@ -28,7 +28,7 @@ HAIR = 1e-12
 """Above the relative error of a norm in float64."""
 
 
-class NormBudget(LifelongStatistic):
+class NormBudget(LifetimeStatistic):
     """Another statistic, of which one person adds contributions of total L2 norm B at most.
 
     B is the largest norm of one participation, so the first one always counts in full; ``often``
@@ -42,7 +42,7 @@ class NormBudget(LifelongStatistic):
         task: the public task.
     """
 
-    things = 0
+    memory_size = 0
 
     def __init__(self, statistic: Statistic, task: Task) -> None:
         assert isinstance(statistic, BatchStatistic)
@@ -61,7 +61,7 @@ class NormBudget(LifelongStatistic):
         self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """Of whole lives at most 2 B, the triangle inequality; weights at their largest."""
-        if not self.lifelong:
+        if not self.lifetime:
             return self.inner.sensitivity(norm, relation, scale)
         weights = block_weights(self.layout, norm, relation, scale)
         lives = 2 if relation is Relation.REPLACE_ONE else 1
@@ -104,4 +104,4 @@ class NormBudget(LifelongStatistic):
 
     def worst_contexts(self) -> Mapping[str, Mapping[str, npt.NDArray[np.float64]]]:
         """Of one participation."""
-        return self.inner.worst_contexts() if isinstance(self.inner, Steered) else {"": {}}
+        return self.inner.worst_contexts() if isinstance(self.inner, ReadsPublication) else {"": {}}

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.public.scores import search_coins
 from tacit.kernels.raw.returns import add_windowed, shifts_of, through_window
-from tacit.policies.parametric import ScoredPolicy, parameters, scoring
+from tacit.policies.parametric import ParametricPolicy, parameters, scoring
 from tacit.publication import Publication
 from tacit.statistics import base
 from tacit.task.task import Task
@@ -33,16 +33,16 @@ def returns_range(task: Task) -> tuple[float, float]:
 
 def _windowed(lives: Lives, publication: Publication) -> IntArray:
     """x of many users, in steps of the grid: whatever was lived and published, within [-1, 1]."""
-    centre, half = base.published(publication, "window", (2,))
+    centre, half = base.context_array(publication, "window", (2,))
     x = np.empty(len(lives.rewards), dtype=np.int64)
     through_window(lives.rewards, float(centre), float(half), x)
     return x
 
 
-def _scored(publication: Publication, dimension: int) -> ScoredPolicy:
+def _scored(publication: Publication, dimension: int) -> ParametricPolicy:
     policy = publication.policy
-    if not isinstance(policy, ScoredPolicy):
-        raise InvalidInput(f"a search publishes a ScoredPolicy, got {type(policy).__name__}")
+    if not isinstance(policy, ParametricPolicy):
+        raise InvalidInput(f"a search publishes a ParametricPolicy, got {type(policy).__name__}")
     if len(policy.theta) != dimension:
         raise InvalidInput(
             f"this search has {dimension} parameters, but the published policy {len(policy.theta)}"

@@ -146,7 +146,9 @@ class ValueTargets(base.BatchStatistic):
         views = self.layout.views(out)
         add_value_targets(
             *lives,
-            base.published(publication, "V", (self.task.horizon + 1, self.task.sizes["states"])),
+            base.context_array(
+                publication, "V", (self.task.horizon + 1, self.task.sizes["states"])
+            ),
             self._reach(publication),
             self.features,
             self.scales,
@@ -162,7 +164,9 @@ class ValueTargets(base.BatchStatistic):
         """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""
         if not self.shape.public:
             return self._declared
-        asked = np.nan_to_num(base.published(publication, "reach", self._declared.shape), nan=0.0)
+        asked = np.nan_to_num(
+            base.context_array(publication, "reach", self._declared.shape), nan=0.0
+        )
         clipped: Array = np.clip(asked, LEAST_SHARE**0.5 * self._declared, self._declared)
         return clipped
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 
-def make_folder(folder: Path) -> None:
+def require_folder(folder: Path) -> None:
     """Make a folder, with its parents, and see that it can be written to."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file, but results need a folder")
@@ -65,7 +65,7 @@ def sync_folder(folder: Path) -> None:
             os.close(opened)
 
 
-def made_with() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
     """Versions and machine, for manifests."""
     return {
         "versions": {

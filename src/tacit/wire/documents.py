@@ -15,7 +15,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
-from tacit.policies.parametric import ARRAYS, ScoredPolicy, scoring
+from tacit.policies.parametric import ARRAYS, ParametricPolicy, scoring
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowed
 from tacit.publication import Publication
 from tacit.task.participation import Participation
@@ -231,7 +231,7 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
             "amplitude": policy.amplitude,
             "key": policy.key,
         }
-    if isinstance(policy, ScoredPolicy):
+    if isinstance(policy, ParametricPolicy):
         return {
             "kind": "scored",
             "theta": array_to_json(policy.theta),
@@ -276,13 +276,13 @@ def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
     )
 
 
-def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ScoredPolicy:
+def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ParametricPolicy:
     given = fields(value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",))
     arrays = {
         name: array_from_json(array, name)
         for name, array in fields(given["form"], "form", ARRAYS).items()
     }
-    return ScoredPolicy(
+    return ParametricPolicy(
         scoring(sizes, arrays),
         array_from_json(given["theta"], "theta"),
         horizon,

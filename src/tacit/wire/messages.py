@@ -133,7 +133,7 @@ def local_privatizer(bound: BoundAgent) -> LocalPrivatizer[Any]:
             f"the agent's mechanism ({bound.guarantee.mechanism}) sends no local reports of one "
             "message; choose tacit-local, ldp-obi, ldp-psrl or tacit-search"
         )
-    if users * device.largest >= 2**63:
+    if users * device.max_increment >= 2**63:
         raise InvalidInput(
             f"the sums of {users:,} reports could leave the 64-bit integers if devices misbehave; "
             "plan for fewer users, or choose a larger epsilon"

@@ -13,7 +13,7 @@ from tacit.experiment import Experiment
 from tacit.logs.offline import OfflineResult
 from tacit.logs.prior import LogPrior
 from tacit.policies.base import Policy
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.policies.tabular import TabularPolicy
 from tacit.problems.base import Problem
 from tacit.problems.classic_control import table_episodes
@@ -122,7 +122,7 @@ def online(
 
 def tabled(policy: Policy, problem: TabularMDP) -> Policy:
     """A policy of a search as a table of actions; others as they are."""
-    if not isinstance(policy, ScoredPolicy):
+    if not isinstance(policy, ParametricPolicy):
         return policy
     seen = range(problem.states) if problem.coordinates is None else problem.coordinates
     row = [int(policy.act(one, 0, None)) for one in seen]

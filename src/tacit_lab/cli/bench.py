@@ -49,7 +49,7 @@ def bench(
 ) -> None:
     """Measure the parts that are asked for, and say what was found."""
     from tacit.util.durations import in_words
-    from tacit.util.files import made_with, make_folder, write_json
+    from tacit.util.files import provenance, require_folder, write_json
     from tacit_lab.bench import search, speed, utility
 
     peer, count, began = options.get("peer_python"), cores(workers), time.perf_counter()
@@ -59,11 +59,11 @@ def bench(
         "search": lambda watch: search.report(quick, peer, watch),
     }
     with one_interrupt(), _status() as watch:
-        report = {"tacit": __version__, "quick": quick, **made_with()}
+        report = {"tacit": __version__, "quick": quick, **provenance()}
         report |= {part: measure[part](watch) for part in PARTS[what]}
     report["timing"] = {"seconds": time.perf_counter() - began, "workers": count}
     if out is not None:
-        make_folder(out)
+        require_folder(out)
         write_json(out / "bench.json", report)
     if as_json:
         print(json.dumps(report, allow_nan=False))

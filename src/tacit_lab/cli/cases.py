@@ -55,7 +55,7 @@ READ: dict[str, dict[str, Reader]] = {
 
 def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """What a private policy is worth in the clinic or for the coach, by people and epsilon."""
-    from tacit.util.files import make_folder, write_json
+    from tacit.util.files import require_folder, write_json
     from tacit.wire.strict_json import finite
     from tacit_lab.cases import clinic, coach
     from tacit_lab.cases.outcome import FILE, ONLY_ON_THE_PAGE
@@ -65,7 +65,7 @@ def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -
         options["epsilons"] = options.pop("epsilon")
     found = finite((clinic if what == "clinic" else coach).study(**options, watch=_shown(say)))
     if out is not None:
-        make_folder(out)
+        require_folder(out)
         write_json(out / FILE, found)
         say(f"wrote {out / FILE}; tacit report {out} makes a page of it")
     if as_json:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit._version import __version__
 from tacit.errors import InvalidInput, UnknownName
-from tacit.util.files import made_with, make_folder, write_json
+from tacit.util.files import provenance, require_folder, write_json
 from tacit.validate import integer
 from tacit_lab.figures.evidence import Evidence, Measured, Runs
 from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Part, Size
@@ -174,7 +174,7 @@ def reproduce(
     figure = find(figure) if isinstance(figure, str) else figure
     scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size))
     folder = Path(out) / figure.id / scale
-    make_folder(folder)
+    require_folder(folder)
     began, cpu_began = time.perf_counter(), time.process_time()
     evidence = gather(figure.parts(chosen), chosen, Path(out) / "parts", workers, watch)
     figure.draw(evidence).savefig(folder / PICTURE, bbox_inches="tight")
@@ -204,7 +204,7 @@ def _manifest(done: Reproduction) -> dict[str, Any]:
         "size": done.size.to_json(),
         "seeds": {runs.curve.key: [r.seed for r in runs.results] for runs in curves},
         "measurements": {m.measurement.key: dict(m.measurement.parameters) for m in measurements},
-        **made_with(),
+        **provenance(),
         "timing": {
             "seconds": done.seconds,
             "cpu_seconds": done.cpu_seconds,

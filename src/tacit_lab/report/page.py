@@ -12,7 +12,7 @@ from typing import Any
 from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.privacy.sentences import NOBODY, over
-from tacit.util.files import make_folder
+from tacit.util.files import require_folder
 from tacit_lab.report.analysis import break_even, grouped, prices
 from tacit_lab.report.results import Arm, ResultSet, read_results
 from tacit_lab.report.sections import by_length, number, section, with_range
@@ -41,7 +41,7 @@ def page_file(folder: str | Path, out: str | Path | None) -> Path:
 
 def write_text(target: Path, text: str) -> Path:
     """Write a file that appears complete or not at all."""
-    make_folder(target.parent)
+    require_folder(target.parent)
     part = target.with_name(target.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(target)

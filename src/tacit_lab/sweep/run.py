@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.errors import InvalidInput
-from tacit.util.files import make_folder
+from tacit.util.files import require_folder
 from tacit_lab.sweep.choose import pick, tasks_of
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Planned, Spec, plan
@@ -128,7 +128,7 @@ def prepare(out: Path, *, resume: bool) -> None:
         raise InvalidInput(f"{out} holds {state}: --resume goes on with it, --out takes another")
     if not ours and (out / MANIFEST).exists():
         raise InvalidInput(f"{out} holds other results; choose another folder with --out")
-    make_folder(out)
+    require_folder(out)
 
 
 def _seed_by_seed(items: Iterable[Planned]) -> list[SweepTask]:

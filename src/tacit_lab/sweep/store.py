@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from tacit.errors import InvalidInput
 from tacit.simulation.result import Result
-from tacit.util.files import make_folder
+from tacit.util.files import require_folder
 
 
 class Job(Protocol):
@@ -31,7 +31,7 @@ class ResultStore:
     """The folder of finished jobs."""
 
     def __init__(self, folder: Path) -> None:
-        make_folder(folder)
+        require_folder(folder)
         self.folder = folder
 
     def _at(self, job: Job) -> Path:

@@ -20,7 +20,7 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.experiment_spec import ExperimentSpec
 from tacit.kernels.compiler import source_hash
 from tacit.simulation.result import FACTS
-from tacit.util.files import made_with
+from tacit.util.files import provenance
 
 sources = functools.cache(source_hash)
 """Digest of the code that determines a run: an edit there makes stored runs unknown."""
@@ -67,7 +67,7 @@ class SweepTask:
             "episode": result.episodes.tolist(),
             "regret": result.regret.ravel().tolist(),
             "reward": result.reward.ravel().tolist(),
-            "made_with": _made_with(),
+            "provenance": _made_with(),
             "timing": {**report["timing"], "task": time.perf_counter() - began},
         }
 
@@ -98,4 +98,4 @@ def _task(payload: Mapping[str, Any]) -> SweepTask:
     return SweepTask(spec)
 
 
-_made_with = functools.cache(made_with)
+_made_with = functools.cache(provenance)

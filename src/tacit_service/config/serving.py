@@ -9,7 +9,7 @@ from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
-from tacit.schedules import AtLeast
+from tacit.schedules import MinimumBatch
 from tacit.task.participation import Participation
 from tacit.task.task import Task
 from tacit.wire.messages import local_privatizer
@@ -79,7 +79,7 @@ def bind(
     if task.family == "episodic":
         _check_batch(bound, minimum_batch)
     elif own is None:
-        bound = dataclasses.replace(bound, schedule=AtLeast(bound.schedule, minimum_batch))
+        bound = dataclasses.replace(bound, schedule=MinimumBatch(bound.schedule, minimum_batch))
     return agent, bound
 
 

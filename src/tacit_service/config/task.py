@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InvalidInput
-from tacit.policies.parametric import declared, scoring
+from tacit.policies.parametric import scoring, scoring_of
 from tacit.task.pairs import allowed_flags, start_law, terminals
 from tacit.task.participation import Participation
 from tacit.task.task import Task
@@ -95,7 +95,7 @@ def _search(settings: Settings, search: SearchSection, folder: Path) -> Task:
     head = search.head or ("argmax" if box is None else "tanh")
     if len(search.least) != len(search.most):
         raise InvalidInput("least and most in [search] go together: give both or neither")
-    form = declared(
+    form = scoring_of(
         search.scale,
         shift=search.shift,
         features=search.features,

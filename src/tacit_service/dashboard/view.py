@@ -191,7 +191,7 @@ def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
     f = -(-n // ONE_IN)
     weight = 1.0
     if deployment.model == "local":
-        weight = messages.local_privatizer(deployment.bound).crafted
+        weight = messages.local_privatizer(deployment.bound).max_influence
     if math.isinf(weight):
         return (
             "this mechanism states no bound on how far dishonest reports can move what is released"

@@ -25,9 +25,15 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID
 from tacit.learner import Learner
 from tacit.privacy.base import Report, Secret
-from tacit.privacy.noise import Silence
+from tacit.privacy.noise import ZeroNoise
 from tacit.publication import Publication
-from tacit.statistics.base import BatchStatistic, Bounded, LifelongStatistic, Relation, lifelong
+from tacit.statistics.base import (
+    BatchStatistic,
+    Bounded,
+    LifetimeStatistic,
+    Relation,
+    bounds_lifetimes,
+)
 from tacit.trajectory import Trajectory, together
 from tacit.wire import messages
 from tacit_service.config.deployment import Deployment
@@ -81,8 +87,8 @@ class JointMode:
         self._vault = Vault(self._deployment.key_file, task_id)
         self._periods = Periods(bound, self._boundaries, self._clock)
         self._people: People | None = None
-        if lifelong(bound.statistic):
-            self._people = People(self._vault, self._lifelong)
+        if bounds_lifetimes(bound.statistic):
+            self._people = People(self._vault, self._lifetime)
 
     @property
     def _keeping(self) -> bool:
@@ -194,14 +200,14 @@ class JointMode:
             self._statistic.add_many(together(lived), publication, ids, total)
         else:
             who = np.array([entry.row for entry in entries], dtype=np.int64)
-            add = self._lifelong.add_people
+            add = self._lifetime.add_people
             add(together(lived), publication, ids, who, people.memory, total)
         return total
 
     @property
-    def _lifelong(self) -> LifelongStatistic:
+    def _lifetime(self) -> LifetimeStatistic:
         statistic: Any = self._statistic
-        assert isinstance(statistic, LifelongStatistic)
+        assert isinstance(statistic, LifetimeStatistic)
         return statistic
 
     # Release.
@@ -306,7 +312,7 @@ class JointMode:
                 if start <= first + i < end:
                     version, found = int(stored["versions"][i]), found + 1
                     publication = self._publications.publication(version)
-                    yield self._privatizer.encode(row, publication, Silence()), version
+                    yield self._privatizer.encode(row, publication, ZeroNoise()), version
         for _ in range(end - start - found if self._deployment.ticketed else 0):
             yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64)), 0
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
-from tacit.statistics.base import LifelongStatistic, Memory
+from tacit.statistics.base import LifetimeStatistic, Memory
 from tacit_service.responses import ServiceRefused
 from tacit_service.storage.vault import Vault
 
@@ -39,7 +39,7 @@ class People:
     """Reads and writes the memory of the open period."""
 
     _vault: Vault
-    _statistic: LifelongStatistic
+    _statistic: LifetimeStatistic
 
     def begin(self, connection: sa.Connection) -> None:
         """Forget the period before, and make the key of a new one."""
@@ -65,11 +65,11 @@ class People:
 
     def recall(self, connection: sa.Connection, names: list[str]) -> Remembered:
         """What these people have taught; who is not known has taught nothing."""
-        memory, things = self._statistic.memory(len(names)), self._statistic.things
+        memory, memory_size = self._statistic.memory(len(names)), self._statistic.memory_size
         known = self._vault.get_many(connection, names)
         for row, name in enumerate(names):
-            stored = known.get(name, bytes(8 + things))
-            if len(stored) != 8 + things:
+            stored = known.get(name, bytes(8 + memory_size))
+            if len(stored) != 8 + memory_size:
                 raise ServiceRefused(
                     "what is remembered of people has another form in this database"
                 )

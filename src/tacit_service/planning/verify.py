@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
-from tacit.privacy.noise import Silence
+from tacit.privacy.noise import ZeroNoise
 from tacit.streams import planner_streams
 from tacit.wire import documents, strict_json
 from tacit_service.planning.step import Planning
@@ -58,7 +58,7 @@ def verify(planning: Planning) -> Verdict:
             "set keep_reports = true in [storage] before the first report arrives"
         )
     learner, boundaries = (
-        Learner(planning.deployment.bound, Silence(), people=1),
+        Learner(planning.deployment.bound, ZeroNoise(), people=1),
         planning.boundaries,
     )
     with planning.store.read() as connection:

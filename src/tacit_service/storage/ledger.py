@@ -13,7 +13,7 @@ from tacit.errors import TacitError
 from tacit.privacy.charges import Charge
 from tacit.privacy.filter import Budget, BudgetExhausted, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger_lines import Bookkeeping, LedgerDamaged, header, line_bytes, read_book
+from tacit.privacy.ledger_lines import LedgerDamaged, LedgerWriter, header, line_bytes, read_book
 from tacit.privacy.sentences import at_most
 from tacit.util.durations import in_words
 from tacit_service.config.deployment import Deployment
@@ -44,7 +44,7 @@ def budget(charge: Charge, stated: Guarantee) -> Budget:
     return plain
 
 
-class DatabaseLedger(Bookkeeping):
+class DatabaseLedger(LedgerWriter):
     """Lines in the table ``ledger``; every move is one transaction, durable when it returns."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tacit.errors import Blind
+from tacit.errors import RawDataLeak
 from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
@@ -68,7 +68,7 @@ class Vault:
         return "Vault(content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind("a Vault holds keys and cannot be pickled or copied")
+        raise RawDataLeak("a Vault holds keys and cannot be pickled or copied")
 
     def _bound(self, name: str) -> bytes:
         return f"{self._task}:{name}".encode()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privacy.counters.recorded import LARGEST, LENGTHS, NAMES, Recorded, items, make, run
-from tacit.errors import Blind, InvalidInput
+from tacit.errors import InvalidInput, RawDataLeak
 from tacit.privacy.counters.blt import blt
 from tacit.privacy.counters.tree import Honaker, Tree
 
@@ -146,7 +146,7 @@ def test_the_state_is_hidden_and_cannot_be_pickled_or_copied() -> None:
     state = Tree(4).init(SIZE, LARGEST)
     assert repr(state) == "State(content hidden)" == str(state)
     for leak in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(Blind):
+        with pytest.raises(RawDataLeak):
             leak(state)
 
 

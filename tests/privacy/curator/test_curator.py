@@ -20,7 +20,7 @@ from tacit.learner import BoundAgent
 from tacit.planners.base import next_version
 from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
-from tacit.privacy.base import Record
+from tacit.privacy.base import AuditRecord
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
@@ -105,14 +105,14 @@ class TestCurator(PrivatizerContract):
     def too_little(self, times: int) -> tuple[Privatizer, float]:
         return curator(participations=times, epsilon=0.5), gaussian_delta(times * curator().mu, 0.5)
 
-    def ask(self, privatizer: Curator, secret, record: Record, noise: Noise) -> None:
+    def ask(self, privatizer: Curator, secret, record: AuditRecord, noise: Noise) -> None:
         """All rounds that were declared, for the values that tell the pair apart best."""
         if secret.rounds == privatizer.answers.rounds:
             return
         count = len(record.released)
         totals = [np.sum(batches, axis=0) for batches in (record.first, record.second)]
         for stage in (1, 0):
-            query = question(count, stage, privatizer.worst(*totals, stage))
+            query = question(count, stage, privatizer.worst_query(*totals, stage))
             answer = privatizer.release(secret, query, noise).blocks["answer"]
             record.answers.append((query, count, answer))
 
@@ -126,7 +126,7 @@ class TestCurator(PrivatizerContract):
         return privatizer.gram_std**2 * Tree(8).covariance()[: self.count, : self.count]
 
     def of_answers(self, privatizer: Curator, count: int) -> np.ndarray:
-        assert count == self.count * privatizer.answer_cells / privatizer.answers.rounds
+        assert count == self.count * privatizer.answer_size / privatizer.answers.rounds
         return np.full(count, 2.0**2)
 
     def test_the_noise_of_answers_is_the_noise_stated(self) -> None:
@@ -185,7 +185,7 @@ def test_evidence_is_the_ratio_of_the_densities_of_answers() -> None:
     gram = mechanism.layout.size
     second[:gram] = first[:gram]  # Gram matrices tell nothing
     released = mechanism.layout.units * first[:gram]
-    record, expected, squares = Record([first], [second], [released]), 0.0, 0.0
+    record, expected, squares = AuditRecord([first], [second], [released]), 0.0, 0.0
     for stage, std in ((0, 2.0), (1, 5.0)):
         query = question(1, stage, (0.3, 0.9))
         answer = rng.normal(0.0, 30.0, size=10)
@@ -194,7 +194,7 @@ def test_evidence_is_the_ratio_of_the_densities_of_answers() -> None:
         expected += off[0] - off[1]
         squares += ((means[1] - means[0]) ** 2).sum() / std**2
         record.answers.append((query, 1, answer))
-    found = mechanism.evidence(record)
+    found = mechanism.log_likelihood_ratio(record)
     assert found.log_ratio == pytest.approx(expected, rel=1e-9)
     assert found.mu_squared == pytest.approx(squares, rel=1e-9)
 

@@ -21,8 +21,8 @@ from tacit.privacy import (
     Query,
     Secret,
     SecureNoise,
-    Silence,
     SimulatedNoise,
+    ZeroNoise,
 )
 from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.charges import exact
@@ -265,10 +265,10 @@ def test_a_full_batch_of_the_largest_contributions_is_not_clipped(kind: str) -> 
     mechanism = counted(VisitCounts(TASK), kind, batch=10)
     size, secret = mechanism.layout.size, mechanism.init()
     most = np.rint(3 / mechanism.layout.units).astype(np.int64)  # H = 3 in every cell
-    mechanism.absorb_sums(secret, 7 * most, 7, None, Silence())
+    mechanism.absorb_sums(secret, 7 * most, 7, None, ZeroNoise())
     with pytest.raises(InvalidInput, match="10 users share a batch at most, and 4 more came after"):
-        mechanism.absorb_sums(secret, 4 * most, 4, None, Silence())
-    mechanism.absorb_sums(secret, 3 * most, 3, None, Silence())
+        mechanism.absorb_sums(secret, 4 * most, 4, None, ZeroNoise())
+    mechanism.absorb_sums(secret, 3 * most, 3, None, ZeroNoise())
     with pytest.raises(InvalidInput, match="1 more came after 10"):
         mechanism.absorb(secret, mechanism.encode(most, None, SecureNoise()), 0)
     zeros = ReplayNoise([np.zeros(size, dtype=np.int64)])
@@ -388,7 +388,7 @@ def lived_through(
         secret = mechanism.absorb(secret, mechanism.encode(item, None, noise), node)
         release = mechanism.release(secret, Query(node), noise)
         flat = np.concatenate([block.ravel() for block in release.blocks.values()])
-        found.append((flat, release.law.scale("visits"), mechanism.shown(secret, release)))
+        found.append((flat, release.law.scale("visits"), mechanism.audit_view(secret, release)))
     return found
 
 
@@ -533,14 +533,14 @@ def test_one_release_more_than_steps_is_the_sum_of_everybody(kind: str) -> None:
     assert mechanism.guarantee.epsilon == pytest.approx(1.0)
     rng, secret = np.random.default_rng(4), mechanism.init()
     contributions = rng.integers(0, 3, size=(8, mechanism.layout.size))
-    mechanism.release(secret, Query(0), Silence())
+    mechanism.release(secret, Query(0), ZeroNoise())
     for version, (one, two) in enumerate(contributions.reshape(4, 2, -1), start=1):
-        mechanism.absorb_sums(secret, one + two, 2, None, Silence())
+        mechanism.absorb_sums(secret, one + two, 2, None, ZeroNoise())
         stored = mechanism.restore(mechanism.state(secret))
         noise = SimulatedNoise(np.random.default_rng(version))
         drawn = mechanism.draw(mechanism.restore(mechanism.state(secret)), noise)
         mechanism.replay(stored, drawn)
-        twin = mechanism.release(stored, Query(version), Silence())
+        twin = mechanism.release(stored, Query(version), ZeroNoise())
         again = SimulatedNoise(np.random.default_rng(version))
         released = mechanism.release(secret, Query(version), again)
         for name, block in released.blocks.items():
@@ -550,6 +550,6 @@ def test_one_release_more_than_steps_is_the_sum_of_everybody(kind: str) -> None:
     exact = mechanism.layout.views(contributions.sum(axis=0) * mechanism.layout.units)
     off = np.concatenate([(released.blocks[name] - exact[name]).ravel() for name in exact])
     assert 0.6 < off.std() / released.law.std < 1.5 and released.users == 8
-    mechanism.absorb_sums(secret, contributions[0], 1, None, Silence())
+    mechanism.absorb_sums(secret, contributions[0], 1, None, ZeroNoise())
     with pytest.raises(InvalidInput, match="closed once"):
         mechanism.release(secret, Query(5), SimulatedNoise(rng))

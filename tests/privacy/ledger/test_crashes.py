@@ -114,7 +114,7 @@ def test_an_interrupt_after_the_write_leaves_the_ledger_to_be_reopened(
 ) -> None:
     ledger = create(path)
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr("tacit.privacy.ledger_lines.Book.read", mock.Mock(side_effect=Crash))
+        patch.setattr("tacit.privacy.ledger_lines.LedgerState.read", mock.Mock(side_effect=Crash))
         ledger.reserve(TENTH, "a")
     with pytest.raises(LedgerUnavailable, match="failed while writing"):
         ledger.commit("a")

@@ -333,7 +333,7 @@ def test_one_report_reaches_as_far_as_its_noisiest_cell() -> None:
     scales = {block.name: 30.0 for block in VisitCounts(TASK).layout.blocks}
     scales["transitions"] = 300.0
     privatizer = laplace(VisitCounts(TASK), 1.0, scales)
-    reach = privatizer.reach(None)
-    assert privatizer.largest == reach.max() > 5 * reach.min()
+    reach = privatizer.message_bounds(None)
+    assert privatizer.max_increment == reach.max() > 5 * reach.min()
     transitions = VisitCounts(TASK).layout.views(reach)["transitions"]
     assert (transitions == reach.max()).all()

@@ -13,7 +13,7 @@ from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.public.scores import search_coins, search_directions
-from tacit.policies.parametric import ScoredPolicy, declared, scoring
+from tacit.policies.parametric import ParametricPolicy, scoring, scoring_of
 from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding, best_sliding
@@ -22,11 +22,11 @@ from tacit.publication import Publication
 from tacit.statistics.search import RoundedReturn
 from tacit.task.task import Task
 
-KNOWN = {**declared([1.0, 2.0, 0.5]), "returns": np.array([0.0, 10.0])}
+KNOWN = {**scoring_of([1.0, 2.0, 0.5]), "returns": np.array([0.0, 10.0])}
 TASK = Task("episodic", 5, {"states": 3, "actions": 2}, homogeneous=False, users=20, known=KNOWN)
 FORM = scoring(TASK.sizes, TASK.known)
 PUBLIC = Publication(
-    0, ScoredPolicy(FORM, np.zeros(3), 5, sigma=1.0, key=77), {"window": np.array([5.0, 5.0])}
+    0, ParametricPolicy(FORM, np.zeros(3), 5, sigma=1.0, key=77), {"window": np.array([5.0, 5.0])}
 )
 
 
@@ -151,14 +151,14 @@ def test_what_is_no_report_is_refused() -> None:
         with pytest.raises(InvalidInput, match="one whole number from 0 to 2"):
             privatizer.collect(np.array(message, dtype=np.int64), PUBLIC, 0)
     other = Publication(0, uniform_policy(2, 2, 2))
-    with pytest.raises(InvalidInput, match="ScoredPolicy of 3 parameters"):
+    with pytest.raises(InvalidInput, match="ParametricPolicy of 3 parameters"):
         privatizer.collect(np.array([1]), other, 0)
     with pytest.raises(InvalidInput, match="rounds to 8 places"):
         OneNumber(RoundedReturn(TASK, 7), TASK, requested_epsilon=1.0)
     heavy = dataclasses.replace(TASK, users=10**12)
     with pytest.raises(InvalidInput, match="64-bit"):
         OneNumber(RoundedReturn(heavy, 2), heavy, requested_epsilon=1.0)
-    assert privatizer.crafted == best_sliding(1.0).values[-1]
+    assert privatizer.max_influence == best_sliding(1.0).values[-1]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])

@@ -326,7 +326,7 @@ def test_one_dishonest_report_counts_as_its_worst_bit() -> None:
         privatizer = response(epsilon, TINY)
         bits = privatizer.randomizer.bits
         worst = max(abs(bit - bits.q) / (bits.p - bits.q) for bit in (0, 1))
-        assert privatizer.crafted == pytest.approx(worst) and worst > 1.0
+        assert privatizer.max_influence == pytest.approx(worst) and worst > 1.0
 
 
 def test_no_report_adds_more_than_is_said_to_any_sum() -> None:

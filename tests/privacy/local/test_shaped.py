@@ -14,7 +14,7 @@ from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Noise, Query, SimulatedNoise, accounting
-from tacit.privacy.local.weighted import LocalShaped
+from tacit.privacy.local.weighted import LocalWeighted
 from tacit.publication import Publication
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
@@ -25,14 +25,14 @@ RIVER = tacit.problem("river-swim", states=3, horizon=4).task(users=4000, reveal
 POLICY = Publication(0, TabularPolicy(np.zeros((4, 3), dtype=np.int64)))
 
 
-def made(statistic: Statistic, task=TASK, epsilon: float = 1.0) -> LocalShaped:
-    return LocalShaped(statistic, task, requested_epsilon=epsilon, requested_delta=1e-5)
+def made(statistic: Statistic, task=TASK, epsilon: float = 1.0) -> LocalWeighted:
+    return LocalWeighted(statistic, task, requested_epsilon=epsilon, requested_delta=1e-5)
 
 
 class TestLocalShaped(PrivatizerContract):
-    subject: ClassVar[type] = LocalShaped
+    subject: ClassVar[type] = LocalWeighted
 
-    def make(self, statistic: Statistic) -> LocalShaped:
+    def make(self, statistic: Statistic) -> LocalWeighted:
         return made(statistic)
 
     def noise(self) -> Noise:
@@ -44,13 +44,13 @@ class TestLocalShaped(PrivatizerContract):
 
     raised: ClassVar[float] = 5e-9
 
-    def coming_back(self, times: int) -> tuple[LocalShaped, float]:
+    def coming_back(self, times: int) -> tuple[LocalWeighted, float]:
         """Fresh reports: the squares of mu add up."""
         privatizer = made(self.statistic(), taking_part(times))
         return privatizer, fresh_noise(counts_l2(3) / privatizer.noise_std, times, 1e-5)
 
-    def too_little(self, times: int) -> tuple[LocalShaped, float]:
-        privatizer = LocalShaped(
+    def too_little(self, times: int) -> tuple[LocalWeighted, float]:
+        privatizer = LocalWeighted(
             VisitCounts(TASK), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
         )
         return privatizer, gaussian_delta(math.sqrt(times) * counts_l2(3) / 30.0, 0.5)
@@ -62,7 +62,7 @@ class TestWeighted(TestLocalShaped):
     def statistic(self) -> Statistic:
         return PolicyTransitions(RIVER)
 
-    def make(self, statistic: Statistic) -> LocalShaped:
+    def make(self, statistic: Statistic) -> LocalWeighted:
         return made(statistic, RIVER)
 
     def publication(self) -> Publication:
@@ -89,7 +89,7 @@ class TestWeighted(TestLocalShaped):
     def noisy_cells(self) -> np.ndarray:
         return np.flatnonzero(self.statistic().weights(POLICY))
 
-    def coming_back(self, times: int) -> tuple[LocalShaped, float]:
+    def coming_back(self, times: int) -> tuple[LocalWeighted, float]:
         """At each of H - 1 stages one transition may become another: 2 per stage, squared."""
         statistic = PolicyTransitions(RIVER)
         privatizer = made(statistic, dataclasses.replace(RIVER, participations=times))
@@ -97,7 +97,7 @@ class TestWeighted(TestLocalShaped):
         return privatizer, fresh_noise(mu, times, 1e-5)
 
 
-def messages(privatizer: LocalShaped, count: int) -> np.ndarray:
+def messages(privatizer: LocalWeighted, count: int) -> np.ndarray:
     noise = SimulatedNoise(np.random.default_rng(0))
     zero = np.zeros(privatizer.layout.size, dtype=np.int64)
     return np.array([privatizer.encode(zero, POLICY, noise).values for _ in range(count)])
@@ -147,7 +147,7 @@ def test_the_law_of_a_release_is_exact_cell_by_cell() -> None:
 def test_the_guarantee_follows_the_noise_not_the_request() -> None:
     statistic = PolicyTransitions(RIVER)
     std = made(statistic, RIVER).noise_std
-    weak = LocalShaped(statistic, RIVER, std / 2, requested_epsilon=1.0, requested_delta=1e-5)
+    weak = LocalWeighted(statistic, RIVER, std / 2, requested_epsilon=1.0, requested_delta=1e-5)
     assert weak.guarantee.epsilon > 2.0 and "WEAKER" in str(weak.guarantee)
     assert made(statistic, RIVER).guarantee.epsilon <= 1.0
 
@@ -155,7 +155,7 @@ def test_the_guarantee_follows_the_noise_not_the_request() -> None:
 def test_too_little_noise_for_the_grid_is_refused() -> None:
     statistic = PolicyTransitions(RIVER)
     with pytest.raises(InvalidInput, match="too small for the grid"):
-        LocalShaped(statistic, RIVER, 1e-4, requested_epsilon=1.0, requested_delta=1e-5)
+        LocalWeighted(statistic, RIVER, 1e-4, requested_epsilon=1.0, requested_delta=1e-5)
 
 
 def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
@@ -163,7 +163,7 @@ def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
         def weights(self, publication: Publication) -> np.ndarray:
             return 1e-3 * super().weights(publication)
 
-    loud = LocalShaped(Faint(RIVER), RIVER, 1.0, requested_epsilon=1.0, requested_delta=1e-5)
+    loud = LocalWeighted(Faint(RIVER), RIVER, 1.0, requested_epsilon=1.0, requested_delta=1e-5)
     weights = loud.weights(POLICY)
     assert set(np.unique(weights)) == {0.0, 2.0**-8}
     assert messages(loud, 500).std(axis=0).max() == pytest.approx(2.0**16, rel=0.2)
@@ -172,5 +172,5 @@ def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
 def test_one_report_reaches_as_far_as_a_cell_of_full_weight() -> None:
     """The largest contribution and twelve standard deviations."""
     privatizer = made(VisitCounts(TASK))
-    assert privatizer.largest == privatizer.reach(None).max()
-    assert privatizer.largest * 2.0**-24 > 12.0 * privatizer.noise_std
+    assert privatizer.max_increment == privatizer.message_bounds(None).max()
+    assert privatizer.max_increment * 2.0**-24 > 12.0 * privatizer.noise_std

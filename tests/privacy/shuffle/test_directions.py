@@ -16,7 +16,7 @@ from contracts.replay import ReplayNoise
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.learner import Learner
-from tacit.policies.parametric import ScoredPolicy, scoring
+from tacit.policies.parametric import ParametricPolicy, scoring
 from tacit.privacy import Privatizer, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding
 from tacit.privacy.shuffle.directions import ShuffledReturns
@@ -127,7 +127,7 @@ class TestShuffledReturns(PrivatizerContract):
     def publication(self) -> Publication:
         facts = task()
         form = scoring(facts.sizes, facts.known)
-        policy = ScoredPolicy(form, np.zeros(D), facts.horizon, sigma=1.0, key=77, shared=1)
+        policy = ParametricPolicy(form, np.zeros(D), facts.horizon, sigma=1.0, key=77, shared=1)
         return Publication(0, policy, {"window": np.array([100.0, 100.0])})
 
     def contributions(self, count: int = 5) -> list[np.ndarray]:

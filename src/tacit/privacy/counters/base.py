@@ -220,7 +220,7 @@ class Strategy(ABC):
 
     # What an audit reads.
 
-    def shown(self, public: Buffers, released: Array) -> Array:
+    def audit_view(self, public: Buffers, released: Array) -> Array:
         """What the newest step has published, for those who know the law of its noise."""
         return released
 

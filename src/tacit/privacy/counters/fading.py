@@ -135,7 +135,7 @@ class Fading(RoundedRows):
         weigh(self.alpha, self.noise, self.groups, self.totals, row, level, squares, sums, out)
         return out
 
-    def shown(self, public: Buffers, released: Array) -> Array:
+    def audit_view(self, public: Buffers, released: Array) -> Array:
         """The newest row, whose noise is Gaussian whatever the weights were."""
         return public["row"].astype(np.float64)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import IntArray
-from tacit.errors import Blind, InvalidInput
+from tacit.errors import InvalidInput, RawDataLeak
 
 Draw = Callable[[int], npt.NDArray[Any]]
 """Gives the noise vector (int64, in grid steps) of the node with this number."""
@@ -72,7 +72,7 @@ class CounterState:
         return "State(content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise Blind(
+        raise RawDataLeak(
             "the state of a counter holds exact user data and noise and cannot be pickled or "
             "copied; to_arrays() is for encrypted storage"
         )

@@ -25,7 +25,15 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, require_coarse
 from tacit.kernels.raw.linear_sums import noisy_answer
 from tacit.privacy import accounting
-from tacit.privacy.base import TRUSTED, Likelihood, Privatizer, Query, Record, Report, Secret
+from tacit.privacy.base import (
+    TRUSTED,
+    AuditRecord,
+    LogLikelihoodRatio,
+    Privatizer,
+    Query,
+    Report,
+    Secret,
+)
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
@@ -99,7 +107,7 @@ class Curator(Privatizer[CuratorSecret]):
     """
 
     absorbs_sums = True
-    explains = True
+    has_likelihood = True
 
     def __init__(
         self,
@@ -133,7 +141,7 @@ class Curator(Privatizer[CuratorSecret]):
         stds = np.array([answers.stds[target][h] for target, h in self._questions])
         self._laws = dict(zip(self._questions, map(GaussianLaw, stds.tolist()), strict=True))
         self._law = GridLaw("gaussian", np.repeat(stds / GRID, d))
-        self.answer_cells = answers.rounds * len(self._law.scales)
+        self.answer_size = answers.rounds * len(self._law.scales)
         self._price = price.rounded(grid_rounding(statistic, task, answers.least_range))
         self._gram_load = (strategy.column_norm() / gram_std) ** 2
         self._times = task.participations * (1 + accounting.DISCRETE)
@@ -311,19 +319,21 @@ class Curator(Privatizer[CuratorSecret]):
         secret.drawn = {name: noise for name, unused, noise in questions if unused}
         return secret
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Distance of Gram matrices and of answers to the worst questions, over what is paid."""
         cells = self.layout.size
         gram = np.linalg.norm((second - first)[:cells] * self.layout.units)
         total = self._gram_load * float(gram) ** 2
         for target, stage in self._questions:
-            query = ValueQuery((0, target, stage), target, stage, self.worst(first, second, stage))
+            query = ValueQuery(
+                (0, target, stage), target, stage, self.worst_query(first, second, stage)
+            )
             answers = self.mean(second, query) - self.mean(first, query)
             std = self._laws[target, stage].std
             total += self.answers.rounds * float(answers @ answers) / std**2
         return math.sqrt(total) * self._times / self.mu
 
-    def worst(self, first: IntArray, second: IntArray, stage: int) -> Array:
+    def worst_query(self, first: IntArray, second: IntArray, stage: int) -> Array:
         """The V [S] that tells two contributions apart best at a stage: large, or 0, everywhere.
 
         An answer's squared distance is convex in V, so an end of its range is worst in every state.
@@ -341,7 +351,7 @@ class Curator(Privatizer[CuratorSecret]):
                 best, values = float(apart @ apart), tried
         return values
 
-    def unasked(self, secret: CuratorSecret) -> list[tuple[str, int]]:
+    def open_queries(self, secret: CuratorSecret) -> list[tuple[str, int]]:
         """Questions that would still be answered, one round of them."""
         if secret.drawn:
             return list(secret.drawn)
@@ -356,15 +366,15 @@ class Curator(Privatizer[CuratorSecret]):
         noisy_answer(views["table"], views["reward"], phi, values, *bounds, silent, answer)
         return answer
 
-    def evidence(self, record: Record) -> Likelihood:
+    def log_likelihood_ratio(self, record: AuditRecord) -> LogLikelihoodRatio:
         """Of Gram matrices and answers: all their noise is independent."""
         cells = self.layout.size
-        grams = Record(
+        grams = AuditRecord(
             [sums[:cells] for sums in record.first],
             [sums[:cells] for sums in record.second],
             record.released,
         )
-        log_ratio, mu_squared = self.stream.evidence(grams)
+        log_ratio, mu_squared = self.stream.log_likelihood_ratio(grams)
         for query, count, answer in record.answers:
             first, second = (
                 self.mean(np.sum(batches[:count], axis=0), query)
@@ -373,7 +383,7 @@ class Curator(Privatizer[CuratorSecret]):
             shift = (second - first) / self._laws[query.target, query.stage].std ** 2
             log_ratio += float(shift @ (answer - (first + second) / 2))
             mu_squared += float(shift @ (second - first))
-        return Likelihood(log_ratio, mu_squared)
+        return LogLikelihoodRatio(log_ratio, mu_squared)
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """Fresh noise for every question, in the order in which planners ask."""

@@ -25,7 +25,7 @@ from tacit.privacy.events import GaussianEvent, guaranteed
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics.base import Bounded, Norm, Relation, lifelong
+from tacit.statistics.base import Bounded, Norm, Relation, bounds_lifetimes
 from tacit.task.task import Task
 from tacit.validate import number
 
@@ -79,7 +79,7 @@ class NoisySums(base.Privatizer[B]):
     """
 
     absorbs_sums = True
-    explains = True
+    has_likelihood = True
 
     def __init__(self, statistic: Bounded, scale: float, kind: SumsKind = "gaussian") -> None:
         self.layout = statistic.layout
@@ -158,13 +158,13 @@ class NoisySums(base.Privatizer[B]):
         secret.open = int(arrays["open"])
         return secret
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Distance over the declared one: L2, or L1 where noise is Laplace."""
         moved = (second - first) * self.layout.units
         apart = float(np.linalg.norm(moved, 2 if NORMS[self.kind] == "l2" else 1))
         return apart / self._sensitivity
 
-    def evidence(self, record: base.Record) -> base.Likelihood:
+    def log_likelihood_ratio(self, record: base.AuditRecord) -> base.LogLikelihoodRatio:
         """Of all releases together: their noise has covariance sigma^2 times a public matrix."""
         count = len(record.released)
         first, second = (
@@ -174,7 +174,7 @@ class NoisySums(base.Privatizer[B]):
         shift = self._unmixed(second - first) / self.noise_std**2
         mu_squared = float((shift * (second - first)).sum())
         ratio = float((shift * (np.array(record.released) - first)).sum()) - mu_squared / 2
-        return base.Likelihood(ratio, mu_squared)
+        return base.LogLikelihoodRatio(ratio, mu_squared)
 
     @abstractmethod
     def _exact(self, batches: IntArray) -> IntArray:
@@ -213,7 +213,7 @@ class BatchSums(NoisySums[BatchSecret]):
         super().__init__(statistic, noise_std)
         base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
-        lives = lifelong(statistic)
+        lives = bounds_lifetimes(statistic)
         self.guarantee = guaranteed(
             self.event,
             task,
@@ -223,7 +223,7 @@ class BatchSums(NoisySums[BatchSecret]):
             requested=(requested_epsilon, requested_delta),
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
-            lifelong=lives,
+            lifetime=lives,
             renews=True,
         )
 

@@ -23,14 +23,14 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_scale
 from tacit.privacy import accounting
-from tacit.privacy.base import TRUSTED, Likelihood, Record
+from tacit.privacy.base import TRUSTED, AuditRecord, LogLikelihoodRatio
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.state import CounterState
 from tacit.privacy.events import Event, GaussianEvent, PureEvent, guaranteed
 from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums, SumsKind
 from tacit.privacy.noise import Noise, weakest
 from tacit.release import Release
-from tacit.statistics.base import Relation, Statistic, lifelong
+from tacit.statistics.base import Relation, Statistic, bounds_lifetimes
 from tacit.task.task import Task
 from tacit.validate import integer
 
@@ -188,7 +188,7 @@ class CountedSums(NoisySums[CountedSecret]):
                 "releases": self.strategy.length,
             },
             assumptions=TRUSTED,
-            lifelong=lifelong(statistic),
+            lifetime=bounds_lifetimes(statistic),
             renews=True,
         )
 
@@ -261,10 +261,10 @@ class CountedSums(NoisySums[CountedSecret]):
         users = secret.users - secret.open
         return Release(users, self.layout.views(values), law, secret.source)
 
-    def shown(self, secret: CountedSecret, release: Release) -> Array:
+    def audit_view(self, secret: CountedSecret, release: Release) -> Array:
         """What the counter has published with it, of its own period."""
         own = secret.prefix - secret.begun
-        return self.strategy.shown(secret.counter.public, own) * GRID
+        return self.strategy.audit_view(secret.counter.public, own) * GRID
 
     def _exact(self, batches: IntArray) -> IntArray:
         """What the counter shows of them."""
@@ -278,10 +278,10 @@ class CountedSums(NoisySums[CountedSecret]):
         product: Array = self._precisions[releases] @ apart
         return product
 
-    def evidence(self, record: Record) -> Likelihood:
+    def log_likelihood_ratio(self, record: AuditRecord) -> LogLikelihoodRatio:
         """Of all releases; of Laplace noise node by node, which the prefixes of a tree show."""
         if self.kind == "gaussian":
-            return super().evidence(record)
+            return super().log_likelihood_ratio(record)
         b, c = self.strategy.factors()
         count, units = len(record.released), self.layout.units
         shown = np.linalg.solve(b[:count, :count], np.array(record.released))
@@ -290,7 +290,7 @@ class CountedSums(NoisySums[CountedSecret]):
             exact = c[:count, :count] @ (np.array(batches[:count]) * units)
             return float(np.abs(shown - exact).sum())
 
-        return Likelihood((off(record.first) - off(record.second)) / self.scale)
+        return LogLikelihoodRatio((off(record.first) - off(record.second)) / self.scale)
 
     def draw(self, secret: CountedSecret, noise: Noise) -> IntArray:
         """Draw the noise of the next release [nodes, cells] now, so that it can be stored first."""

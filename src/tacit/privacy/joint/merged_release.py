@@ -19,7 +19,7 @@ from tacit.release import Release
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedRelease:
     """Adds what was released about a log to releases of sums over first visits.
 
     What comes out has the smaller noise of the two in every cell, so that no pair looks as if it

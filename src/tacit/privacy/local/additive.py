@@ -168,7 +168,7 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
         reach = np.minimum(own + TAIL[kind] * self.noise_law.scales, 2.0**62)
         self._reach: IntArray = np.ceil(reach).astype(np.int64)
-        self.largest = int(self._reach.max())
+        self.max_increment = int(self._reach.max())
         self.event = _event(statistic, kind, self.scales, times, requested_epsilon)
         self.guarantee = guaranteed(
             self.event,
@@ -192,7 +192,7 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         add_scaled(contribution, self.factors, message)
         return message
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """L2 (Gaussian noise) or L1 distance in units of noise, over the declared one."""
         apart = (second - first) * self.factors / self.noise_law.scales
         distance = float(np.linalg.norm(apart, 2 if _NORMS[self.kind] == "l2" else 1))
@@ -214,13 +214,13 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         return total
 
     @property
-    def crafted(self) -> float:
+    def max_influence(self) -> float:
         """The far tail of the noise, against what one person can honestly add to the cell."""
         honest = self._statistic.masses  # type: ignore[attr-defined]
         cells = np.concatenate([np.full(b.size, honest[b.name]) for b in self.layout.blocks])
         return float((self._reach * GRID / cells).max())
 
-    def reach(self, publication: Publication) -> IntArray:
+    def message_bounds(self, publication: Publication) -> IntArray:
         """The largest contribution and the tail of the noise, whatever was published."""
         return self._reach
 

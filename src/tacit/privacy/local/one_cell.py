@@ -85,8 +85,8 @@ class OneCell(LocalPrivatizer[Secret]):
         self.places = len(statistic.places.state)
         self.weighing = weighing(self.oracles, self.places)
         self.layout, self.sums = layouts(statistic, task)
-        self.largest = 2 * self.places * WEIGHT_STEPS**2  # all ones about one state
-        if task.users * self.largest >= 2**63:
+        self.max_increment = 2 * self.places * WEIGHT_STEPS**2  # all ones about one state
+        if task.users * self.max_increment >= 2**63:
             raise InvalidInput(
                 f"the weighted sums of {task.users:,} users could leave the 64-bit integers; plan "
                 "for fewer users"
@@ -122,7 +122,7 @@ class OneCell(LocalPrivatizer[Secret]):
         return {_NAMES[kind]: self.oracles[kind] for kind in self.kinds}
 
     @property
-    def crafted(self) -> float:
+    def max_influence(self) -> float:
         """All marks that a report can have, or none, in cells that are released as one sum."""
         N, most = self.places, 0.0
         together = {STEP: (1, 2, N, 2 * N), MOVE: (1, N), REWARD: (1, 2)}
@@ -193,7 +193,7 @@ class OneCell(LocalPrivatizer[Secret]):
 
     # Audits.
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Share of the answer's chances that moves to other cells."""
         _, kind, _ = self._marked(first)
         self._require_covered(kind)
@@ -381,7 +381,7 @@ class DrawnCell(OneCell):
     def _kind(self, h: int) -> int:
         return REWARD if h == self.statistic.horizon - 1 else STEP
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """The worst of all steps, any of which may be drawn."""
         cells = [self.statistic.layout.views(life)["cell"] for life in (first, second)]
         apart = [

@@ -18,7 +18,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, STEPS
 from tacit.kernels.public.scores import search_coins
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
 from tacit.privacy.events import FiniteEvent, guaranteed
 from tacit.privacy.finite.channel import Pair
@@ -90,8 +90,8 @@ class OneNumber(LocalPrivatizer[Secret]):
         self.layout = Layout([Block(b.name, b.shape, GRID) for b in blocks])
         squares = self._squares(np.arange(self.randomizer.outputs), np.ones(1))
         most = self.randomizer.outputs * math.sqrt(d) * STEPS
-        self.largest = math.ceil(max(most, 2.0 * float(np.abs(squares).max())))
-        if task.users * self.largest >= 2**63:
+        self.max_increment = math.ceil(max(most, 2.0 * float(np.abs(squares).max())))
+        if task.users * self.max_increment >= 2**63:
             raise InvalidInput(
                 f"the sums of {task.users:,} users could leave the 64-bit integers; plan for fewer"
             )
@@ -127,7 +127,7 @@ class OneNumber(LocalPrivatizer[Secret]):
         return SlidingLaw(self.randomizer, self.weight, users)
 
     @property
-    def crafted(self) -> float:
+    def max_influence(self) -> float:
         """The outermost output, in place of a number in [-1, 1]."""
         return float(self.randomizer.values[-1])
 
@@ -151,7 +151,7 @@ class OneNumber(LocalPrivatizer[Secret]):
 
     # Audits.
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Outputs that only one of the two makes likely, over the most that can be."""
         apart = abs(self._place(second) - self._place(first))
         return min(apart, self.randomizer.run) / min(self.randomizer.largest, self.randomizer.run)
@@ -212,10 +212,10 @@ class OneNumber(LocalPrivatizer[Secret]):
     def weighed(self, outputs: IntArray, publication: Publication, people: IntArray) -> IntArray:
         """Sums of (2 j - M + 1) z and of squares, in steps of the grid, and of 2 j - M + 1."""
         policy = publication.policy
-        if not isinstance(policy, ScoredPolicy) or len(policy.theta) != self.dimension:
+        if not isinstance(policy, ParametricPolicy) or len(policy.theta) != self.dimension:
             raise InvalidInput(
-                f"these reports need a ScoredPolicy of {self.dimension} parameters that they were "
-                "made under"
+                f"these reports need a parametric policy of {self.dimension} parameters, the one they were"
+                " made under"
             )
         z, coins = policy.directions(people), np.empty(len(people))
         search_coins(policy.key, people, coins)

@@ -144,7 +144,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
         steps = np.rint(1.0 / self.layout.units).astype(np.int64)
         bits = bits or response_bits(statistic, requested_epsilon, task.participations)
         self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
-        self.largest = max(self.trials.values())
+        self.max_increment = max(self.trials.values())
         self.guarantee = self._account(task, requested_epsilon)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
@@ -179,7 +179,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
         """On the device: how many flipped bits of every cell are set."""
         return noise.randomize(self.randomizer, contribution)
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Bits that differ, over the most that can."""
         apart = np.abs(second - first) / self.randomizer.steps
         return float(apart.sum()) / self.randomizer.bits.differing
@@ -206,12 +206,12 @@ class LocalResponse(LocalPrivatizer[Secret]):
         return (1.0 - up) * law + up * _flipped(ones + 1, trials, bits.p, bits.q)
 
     @property
-    def crafted(self) -> float:
+    def max_influence(self) -> float:
         """All bits of a cell set, or none."""
         bits = self.randomizer.bits
         return max(1.0 - bits.q, bits.q) / (bits.p - bits.q)
 
-    def reach(self, publication: Publication) -> IntArray:
+    def message_bounds(self, publication: Publication) -> IntArray:
         """As many as a cell has bits."""
         return self.randomizer.trials
 

@@ -40,7 +40,7 @@ class Weighted(Protocol):
 
 
 @dataclass(frozen=True)
-class ShapedLaw:
+class WeightedLaw:
     """Independent Gaussian noise whose variance is known cell by cell."""
 
     std: float
@@ -58,7 +58,7 @@ class ShapedLaw:
         return values
 
 
-class ShapedSecret(Secret):
+class WeightedSecret(Secret):
     """Sums of randomized reports, and the (public) sum of their squared weights."""
 
     __slots__ = ("spread",)
@@ -68,7 +68,7 @@ class ShapedSecret(Secret):
         self.spread: Array = np.zeros(len(sums))
 
 
-class LocalShaped(LocalPrivatizer[ShapedSecret]):
+class LocalWeighted(LocalPrivatizer[WeightedSecret]):
     """Every user adds Gaussian noise of std sigma w_i to cell i and sends nothing where w_i = 0.
 
     Args:
@@ -108,7 +108,7 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         self.factors = whole_steps(self.layout.units)
         require_room(statistic, task, GRID, self.noise_std)
         self._own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
-        self.largest = int(self._reach(np.ones(self.layout.size)).max())
+        self.max_increment = int(self._reach(np.ones(self.layout.size)).max())
         self.event = GaussianEvent.of(math.sqrt(times) * self._sensitivity, self.noise_std)
         self.guarantee = guaranteed(
             self.event,
@@ -129,13 +129,13 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         weights = self.statistic.weights(publication)
         return np.where(weights > 0.0, np.maximum(weights, self.least), 0.0)
 
-    def law(self, users: int) -> ShapedLaw:
+    def law(self, users: int) -> WeightedLaw:
         """The law of that many reports of full weight: no release is noisier."""
-        return ShapedLaw(self.noise_std, np.full(self.layout.size, float(users)), self.layout)
+        return WeightedLaw(self.noise_std, np.full(self.layout.size, float(users)), self.layout)
 
-    def init(self) -> ShapedSecret:
+    def init(self) -> WeightedSecret:
         """Zero sums."""
-        return ShapedSecret(np.zeros(self.layout.size, dtype=np.int64))
+        return WeightedSecret(np.zeros(self.layout.size, dtype=np.int64))
 
     def grid_law(self, weights: Array) -> GridLaw:
         """Noise of the cells with positive weight, in grid steps."""
@@ -151,7 +151,7 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         message[live] = contribution[live] * self.factors[live] + drawn
         return message
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """L2 distance over the public weights, over the declared one."""
         apart, _ = self._apart(first, second, publication)
         return float(np.linalg.norm(apart)) / (self._sensitivity / self.noise_std)
@@ -175,7 +175,7 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         moved = (second - first) * self.factors
         return np.divide(moved, std, out=np.zeros(len(std)), where=std > 0.0), std
 
-    def reach(self, publication: Publication) -> IntArray:
+    def message_bounds(self, publication: Publication) -> IntArray:
         """The largest contribution and the tail of the noise; nothing where there is no weight."""
         return self._reach(self.weights(publication))
 
@@ -188,7 +188,7 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         """The message, with the weights that its publication gave it."""
         return Report(message, source, frozen(self.weights(publication)))
 
-    def absorb(self, secret: ShapedSecret, report: Report, version: int) -> ShapedSecret:
+    def absorb(self, secret: WeightedSecret, report: Report, version: int) -> WeightedSecret:
         """Add up what is already randomized, and how much noise is in it."""
         secret = super().absorb(secret, report, version)
         secret.spread += report.public**2
@@ -196,12 +196,12 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
 
     def absorb_sums(
         self,
-        secret: ShapedSecret,
+        secret: WeightedSecret,
         total: IntArray,
         users: int,
         publication: Publication,
         noise: Noise,
-    ) -> ShapedSecret:
+    ) -> WeightedSecret:
         """The same for many users at once, as only a simulation can, which sees contributions.
 
         The noise of n users under one publication is drawn once, with standard deviation sqrt(n)
@@ -217,18 +217,18 @@ class LocalShaped(LocalPrivatizer[ShapedSecret]):
         secret.source = weakest(secret.source, noise.source)
         return secret
 
-    def state(self, secret: ShapedSecret) -> dict[str, npt.NDArray[Any]]:
+    def state(self, secret: WeightedSecret) -> dict[str, npt.NDArray[Any]]:
         """The sums, and how much noise is in them."""
         return {**self._sums(secret), "spread": secret.spread}
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> ShapedSecret:
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> WeightedSecret:
         """Go on with both."""
         secret = super().restore(arrays)
         secret.spread[:] = arrays["spread"]
         return secret
 
-    def release(self, secret: ShapedSecret, query: Query, noise: Noise) -> Release:
+    def release(self, secret: WeightedSecret, query: Query, noise: Noise) -> Release:
         """The sums so far; their noise was added by the users."""
         values = secret.sums * GRID
-        law = ShapedLaw(self.noise_std, frozen(secret.spread), self.layout)
+        law = WeightedLaw(self.noise_std, frozen(secret.spread), self.layout)
         return Release(secret.users, self.layout.views(values), law, secret.source)

@@ -18,7 +18,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.raw import sums
-from tacit.policies.parametric import ScoredPolicy
+from tacit.policies.parametric import ParametricPolicy
 from tacit.privacy.base import Privatizer, Query, Report
 from tacit.privacy.events import guaranteed
 from tacit.privacy.finite import chances as odds
@@ -128,7 +128,7 @@ class ShuffledReturns(Privatizer[HeldReports]):
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round by a private coin, randomize, and put the direction on."""
         policy = publication.policy
-        if not isinstance(policy, ScoredPolicy) or policy.shared != self.crowds:
+        if not isinstance(policy, ParametricPolicy) or policy.shared != self.crowds:
             raise InvalidInput(f"these reports need a policy with {self.crowds} shared directions")
         direction, x = int(contribution[0]), int(contribution[1])
         place, rest = divmod((min(max(x, -STEPS), STEPS) + STEPS) * (WORDS - 1), 2 * STEPS)
@@ -166,7 +166,7 @@ class ShuffledReturns(Privatizer[HeldReports]):
             secret.opened = batch
         return secret
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """How far x moves, over the most that it can."""
         return abs(int(second[1]) - int(first[1])) / (2.0 * STEPS)
 

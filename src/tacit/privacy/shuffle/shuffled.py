@@ -280,9 +280,9 @@ class Shuffled(Privatizer[HeldReports]):
         secret.held = [0] * self.crowds
         secret.opened = batch
 
-    def moved(self, first: IntArray, second: IntArray, publication: Publication) -> float:
+    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """That of the reports: shuffling changes no sum."""
-        return self.local.moved(first, second, publication)
+        return self.local.relative_shift(first, second, publication)
 
     def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
         """The counts of opened batches; reports that wait do not move it."""

@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space, T
 
 from tacit.arrays import Arrays
 from tacit.errors import InvalidInput
-from tacit.policies.parametric import declared
+from tacit.policies.parametric import scoring_of
 from tacit.problems.discretized import Discretized
 from tacit.problems.episodic import PlayedEpisodes
 from tacit.problems.played import Played, Step
@@ -156,14 +156,14 @@ def _declared(name: str, seen: Space[Any], done: Space[Any]) -> tuple[dict[str, 
             f"{name} has actions {done}, but a search needs Discrete or a finite box"
         )
     if isinstance(seen, Discrete):
-        return {"states": int(seen.n), **sizes}, declared(0.0, features="one-hot", **head)
+        return {"states": int(seen.n), **sizes}, scoring_of(0.0, features="one-hot", **head)
     if not isinstance(seen, Box):
         raise InvalidInput(f"{name} has observations {seen}, but a search needs a Box or Discrete")
     low, high = seen.low.ravel().astype(np.float64), seen.high.ravel().astype(np.float64)
     bounded = (np.abs(low) < 1e6) & (np.abs(high) < 1e6)
     low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     shift, scale = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
-    return {"states": len(low), **sizes}, declared(scale, shift=shift, features="affine", **head)
+    return {"states": len(low), **sizes}, scoring_of(scale, shift=shift, features="affine", **head)
 
 
 def _flat(seen: Space[Any]) -> Callable[[Any], Any]:

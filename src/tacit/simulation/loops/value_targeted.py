@@ -33,8 +33,8 @@ from tacit.learner import BoundAgent, Learner
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.policies.tabular import TabularPolicy
-from tacit.privacy import Exact, Query, Silence
-from tacit.privacy.local.weighted import LocalShaped, ShapedSecret
+from tacit.privacy import Exact, Query, ZeroNoise
+from tacit.privacy.local.weighted import LocalWeighted, WeightedSecret
 from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import Every
@@ -118,7 +118,7 @@ def close_targets(
     public: PublicTargets,
     rng: np.random.Generator,
 ) -> None:
-    """Randomize the batch as ``LocalShaped.absorb_sums``, add it to the sums, release them."""
+    """Randomize the batch as ``LocalWeighted.absorb_sums``, add it to the sums, release them."""
     users, H, at = public.clock[0], public.V.shape[0] - 1, 0
     for family in range(4):
         for h in range(H - 1 if family < 2 else H):
@@ -320,7 +320,7 @@ class ValueTargetedRun(FusedRun):
             close_targets(terms, self._statistic.features, self.raw, public, self._noise)
         secret, H = privatizer.init(), self.problem.horizon
         secret.sums[:] = self.raw.sums
-        if isinstance(secret, ShapedSecret):
+        if isinstance(secret, WeightedSecret):
             stages = (H - 1, H - 1, H, H)
             secret.spread[:] = np.concatenate(
                 [
@@ -344,10 +344,10 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
         families.append(Family(*roots, block_theta(f), f.dimension, f.theta_norm / span, top, span))
     shapes = {block.name: block.shape for block in statistic.layout.blocks}
     sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
-    noisy = isinstance(privatizer, LocalShaped)
+    noisy = isinstance(privatizer, LocalWeighted)
     return WidthTerms(
-        noise_std=privatizer.noise_std if isinstance(privatizer, LocalShaped) else 0.0,
-        least=privatizer.least if isinstance(privatizer, LocalShaped) else 0.0,
+        noise_std=privatizer.noise_std if isinstance(privatizer, LocalWeighted) else 0.0,
+        least=privatizer.least if isinstance(privatizer, LocalWeighted) else 0.0,
         shaped=statistic.shape.public and noisy,
         every=int(agent.schedule.users),
         sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
@@ -379,7 +379,7 @@ def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
     p, r, u = planner.sums
     release = np.zeros(layout.size)
     views, none = layout.views(release), np.zeros((0, r.blocks, 1))
-    empty = agent.privatizer.release(agent.privatizer.init(), Query(0), Silence())
+    empty = agent.privatizer.release(agent.privatizer.init(), Query(0), ZeroNoise())
     p_widths, r_widths = (
         widths._replace(scale=float(widths.scale))
         for widths in planner.rule.widths(task, empty, planner.sums)
