@@ -214,8 +214,8 @@ class OneNumber(LocalPrivatizer[Secret]):
         policy = publication.policy
         if not isinstance(policy, ParametricPolicy) or len(policy.theta) != self.dimension:
             raise InvalidInput(
-                f"these reports need a parametric policy of {self.dimension} parameters, the one they were"
-                " made under"
+                f"these reports need the parametric policy of {self.dimension} parameters that "
+                "they were made under"
             )
         z, coins = policy.directions(people), np.empty(len(people))
         search_coins(policy.key, people, coins)
