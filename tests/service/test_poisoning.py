@@ -37,7 +37,7 @@ def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None
             privatizer.inspect(beyond, publication, 0)
     secret = privatizer.fold(privatizer.init(), [worst] * f, publication, list(range(f)))
     moved = np.abs(sums(secret, privatizer)).max()
-    assert moved == f * privatizer.largest
+    assert moved == f * privatizer.max_increment
 
 
 def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -> None:
@@ -59,7 +59,7 @@ def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -
                 continue
             taken += 1
             secret = privatizer.fold(privatizer.init(), [crafted], publication, [coin])
-            assert np.abs(sums(secret, privatizer)).max() <= privatizer.largest
+            assert np.abs(sums(secret, privatizer)).max() <= privatizer.max_increment
     assert taken >= 40
 
 

@@ -181,4 +181,4 @@ def test_no_report_adds_more_than_is_said_to_any_sum(epsilon: float) -> None:
         for output in (0, randomizer.outputs - 1):
             coin = np.array([person], dtype=np.int64)
             sums = privatizer.weighed(np.array([output]), PUBLIC, coin)
-            assert np.abs(sums).max() <= privatizer.largest
+            assert np.abs(sums).max() <= privatizer.max_increment

@@ -333,4 +333,4 @@ def test_no_report_adds_more_than_is_said_to_any_sum() -> None:
     """All bits of a cell reported as ones; a cell of the longest block attains it."""
     privatizer = response(1.0)
     reach = privatizer.randomizer.trials
-    assert privatizer.largest == reach.max() > 0
+    assert privatizer.max_increment == reach.max() > 0
