@@ -18,7 +18,7 @@ from tapes import Tape, drawing_from
 
 from tacit.kernels.excitation import uniform_at
 from tacit.kernels.public.scores import COINS, search_directions
-from tacit.policies.parametric import ScoredPolicy, parameters, scoring
+from tacit.policies.parametric import ParametricPolicy, parameters, scoring
 from tacit.privacy.noise import SecureNoise
 from tacit.publication import Publication
 from tacit.trajectory import VectorTrajectory
@@ -138,7 +138,7 @@ class Case:
         self.privatizer = messages.local_privatizer(d.bound) if d.model == "local" else None
         form = scoring(self.task.sizes, self.task.known)
         low, high = d.reward_range
-        policy = ScoredPolicy(
+        policy = ParametricPolicy(
             form,
             draw.normal(size=parameters(form)),
             self.task.horizon,

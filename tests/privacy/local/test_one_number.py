@@ -151,7 +151,7 @@ def test_what_is_no_report_is_refused() -> None:
         with pytest.raises(InvalidInput, match="one whole number from 0 to 2"):
             privatizer.collect(np.array(message, dtype=np.int64), PUBLIC, 0)
     other = Publication(0, uniform_policy(2, 2, 2))
-    with pytest.raises(InvalidInput, match="ParametricPolicy of 3 parameters"):
+    with pytest.raises(InvalidInput, match="parametric policy of 3 parameters"):
         privatizer.collect(np.array([1]), other, 0)
     with pytest.raises(InvalidInput, match="rounds to 8 places"):
         OneNumber(RoundedReturn(TASK, 7), TASK, requested_epsilon=1.0)
