@@ -1,4 +1,4 @@
-"""The folders of ``src`` and the imports between them, written into docs/architecture.md.
+"""The folders of ``src`` and the imports between them, written into docs/reference/imports.md.
 
     python docs/import_graph.py
 
@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "tacit"
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "reference" / "imports.md"
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(SOURCE.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Random streams of a simulation, keyed by (root seed, run, purpose).
+"""Random streams of a simulation, keyed by root seed, run and purpose.
 
 A stream depends on its key alone: not on the order in which streams are made, not on the number of
 workers, not on what other streams were used for. The "users" stream does not depend on the agent
