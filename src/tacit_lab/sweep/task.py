@@ -67,7 +67,7 @@ class SweepTask:
             "episode": result.episodes.tolist(),
             "regret": result.regret.ravel().tolist(),
             "reward": result.reward.ravel().tolist(),
-            "provenance": _made_with(),
+            "made_with": _made_with(),
             "timing": {**report["timing"], "task": time.perf_counter() - began},
         }
 
