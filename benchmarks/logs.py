@@ -5,7 +5,7 @@ pool they would share its luck. The truth is that of the table. No constant of t
 chosen on these tables at these seeds (``planners/evaluation/by_log.py`` says on which).
 
     python benchmarks/logs.py rows.jsonl                         # every row that is not there yet
-    python benchmarks/logs.py rows.jsonl --write                 # docs/results/logs.md from them
+    python benchmarks/logs.py rows.jsonl --table | python docs/measured.py logs.intervals
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import tacit
 from tacit.agents.offline import TacitOffline
 from tacit.learner import Learner
 from tacit.logs.mapping import LogMapping, make_mapping
@@ -31,7 +30,6 @@ from tacit.publication import Publication
 from tacit.streams import planner_streams
 from tacit.trajectory import Log
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "logs.md"
 STATES, ACTIONS, HORIZON = 12, 3, 10
 PEOPLE = (5_000, 50_000, 400_000)
 LOGS, DELTA = 300, 1e-5
@@ -183,10 +181,10 @@ def measure(name: str, people: int, epsilon: float, seed: int) -> dict[str, Any]
 
 
 def main() -> None:
-    """Measure what is not there yet, or write the page."""
+    """Measure what is not there yet, or print the table of docs/results/logs.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=Path)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", default="", help="kinds whose name holds this")
     parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)
     parser.add_argument("--epsilon", type=float, default=1.0)
@@ -194,8 +192,8 @@ def main() -> None:
     given = parser.parse_args()
     lines = given.rows.read_text().splitlines() if given.rows.exists() else []
     rows = [json.loads(line) for line in lines]
-    if given.write:
-        PAGE.write_text(page(rows))
+    if given.table:
+        print(table(rows))
         return
     done = {(row["kind"], row["people"], row["epsilon"], row["seed"]) for row in rows}
     for people in given.people:
@@ -210,7 +208,7 @@ def main() -> None:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row of the page's table."""
+    """A row of the table."""
     cells = [row["kind"], f"{row['people']:,}"]
     for what in ("policy", "behaviour", "difference", "other"):
         found = row["intervals"].get(what, {"logs": 0})
@@ -223,42 +221,11 @@ def line(row: dict[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """The page, from all rows."""
+def table(rows: list[dict[str, Any]]) -> str:
+    """The page's table, from all rows."""
     rows = sorted(rows, key=lambda row: (list(KINDS).index(row["kind"]), row["people"]))
-    sizes = f"{STATES} states, {ACTIONS} actions, horizon {HORIZON}"
-    return HEAD.format(
-        logs=rows[0]["logs"],
-        sizes=sizes,
-        epsilon=rows[0]["epsilon"],
-        delta=DELTA,
-        table="\n".join(line(row) for row in rows),
-        version=tacit.__version__,
-    )
-
-
-HEAD = """# Intervals about logs: how often they hold the truth
-
-{logs} simulated logs per row, each of people of its own, of a sparse random table ({sizes}); one
-release each, at epsilon {epsilon:g}, delta {delta:g}. A cell says in how many of 100 logs the 95%
-interval held the true value, and half its mean width. Of {logs} logs at 95%, fewer than 93% happen
-with probability .05 by luck; such cells are bold. *policy* is what `tacit offline` learned,
-*behaviour* what was done before, *difference* the first above the second, *other* a policy that
-does other things than the log.
-
-| log | people | policy | behaviour | difference | other |
-|---|---|---|---|---|---|
-{table}
-
-What was done before is worth what people earned where they were recorded whole, with an interval
-that is as wide as it must be and no wider: of these cells one in twenty or so is below 93% by luck.
-
-*Dirty by outcome* breaks what the intervals take for granted: rows that paid are spoilt more often
-(15%) than others (2%), so the rows that count pay less than people got. Intervals are about the
-rows that count, nothing in a log can tell, and the bold cells of that row are what that costs.
-
-This page is written by `python benchmarks/logs.py ROWS --write` (tacit {version}).
-"""
+    head = "| log | people | policy | behaviour | difference | other |"
+    return "\n".join([head, "|" + "---|" * 6, *map(line, rows)])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Mean return of the final policy on 200 fresh episodes, the mean and the worst of 10 seeds; "played"
 is the mean over all people of the search, what they tried out included. Constants were chosen on
-other problems (docs/results/policy_search.md). ``--only TEXT`` runs the rows whose line holds the
+other problems (docs/results/search.md). ``--only TEXT`` runs the rows whose line holds the
 text, ``--seeds N`` fewer seeds, ``--honest`` the rows that show where search is the wrong tool,
 beside agents for tables.
 """

@@ -1,6 +1,6 @@
 """tacit-joint on tables that nobody tuned it for: one row per problem, users and epsilon.
 
-No constant of the agent was chosen on these problems (docs/results/measurements.md says on which).
+No constant of the agent was chosen on these problems (docs/results/benchmarks.md says on which).
 Rows that a file of results holds already are not run again; every row is written as soon as it is
 done.
 

@@ -18,7 +18,7 @@ DEFAULT_BONUS_SCALE = 0.1
 
 Not measured: one scale for all problems. ``benchmarks/linear.py --tuning 2`` chooses one for each
 agent, by two runs: between 0 and 1 on synthetic-linear and river-swim
-(docs/results/measurements.md).
+(docs/results/benchmarks.md).
 """
 
 

@@ -19,7 +19,7 @@ LARGE_STATES = 200
 """States above which transitions drown in noise, and outcomes of pairs are counted instead.
 
 Online, returns beat next states on made-up clinics of 100 and 600 states
-(docs/results/measurements.md, "What was tried"). Not measured: where the line runs for logs.
+(docs/results/history.md, "What was tried"). Not measured: where the line runs for logs.
 """
 
 

@@ -46,7 +46,7 @@ PAIRS_PER_EPISODE, KNOWN_PAIRS_PER_EPISODE = 10, 5
 """Pairs that one user teaches, and how many of them may be known ones.
 
 The first was chosen over 6, 20 and no cap on a chain and two lakes at epsilon 1
-(docs/results/measurements.md, "What was tried": a prototype without a script). Not measured: the
+(docs/results/history.md, "What was tried": a prototype without a script). Not measured: the
 second.
 """
 
@@ -61,7 +61,7 @@ UNIFORM_SHARE = 0.5
 """Share of the users who act uniformly before the first release of returns.
 
 Tried beside .3 and .7 on a made-up clinic of 600 states at epsilon 1 and 4
-(docs/results/measurements.md, "What was tried", row "returns"); no script is kept.
+(docs/results/history.md, "What was tried", row "returns"); no script is kept.
 """
 
 USERS_PER_CELL, STEPS_PER_RETURN = 0.1, 8.0
@@ -69,7 +69,7 @@ USERS_PER_CELL, STEPS_PER_RETURN = 0.1, 8.0
 the declared range of returns is the horizon over the second, or smaller.
 
 That returns beat next states there was measured on made-up clinics of 100 and 600 states
-(docs/results/measurements.md, "What was tried"). Not measured: where exactly the line runs.
+(docs/results/history.md, "What was tried"). Not measured: where exactly the line runs.
 """
 
 PLANS_PER_RELEASE = 8
@@ -83,7 +83,7 @@ EXPLORABLE_USERS, OPTIMISTIC_USERS = 8.0, 2.5
 """Users per pair and standard deviation below which a table is too large to be explored in full;
 and below which it is not explored by optimism at all.
 
-What is done below them was chosen on a courier with 3528 pairs (docs/results/measurements.md, "vast
+What is done below them was chosen on a courier with 3528 pairs (docs/results/history.md, "vast
 tables"). Not measured: the two numbers themselves.
 """
 

@@ -2,7 +2,7 @@
 
 For tables with more cells than can be learned: no model, but one step of policy improvement on
 every release. All of it is post-processing. Constants were chosen on made-up clinics (rows
-"returns" of docs/results/measurements.md, "What was tried"); no script of it is kept.
+"returns" of docs/results/history.md, "What was tried"); no script of it is kept.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All of it is post-processing of a release, so none of it can cost privacy, and none of it has a
 proof of regret. Constants were chosen on chains, deep-sea, grid worlds with walls and slip, sparse
 random tables, inventories and queues, before the package or beside it: no script of that is kept,
-what was tried instead stands in docs/results/measurements.md ("What was tried"), and
+what was tried instead stands in docs/results/history.md ("What was tried"), and
 ``benchmarks/tables.py`` runs them on problems that nobody chose them on.
 """
 

@@ -1,7 +1,7 @@
 """Policy search on released gradients: filter, step, follow the returns, perhaps go back.
 
 Everything is worked out from releases and known noise. The constants were chosen on problems other
-than those that results are reported for (docs/results/policy_search.md).
+than those that results are reported for (docs/results/search.md).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PRIOR_VISITS = 0.5
 """Visits that every listed next state has besides.
 
 Chosen over .1 on 30 lakes at epsilon 8, four runs each, and checked on ten that were kept for it
-(docs/results/measurements.md, "What was tried for it"); no script is kept.
+(docs/results/history.md, "What was tried for it"); no script is kept.
 """
 
 REWARD_ATOMS, REWARD_FIT_STEPS = 21, 9
