@@ -21,7 +21,7 @@ from tacit.agents.offline import TacitOffline
 from tacit.learner import Learner
 from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.logs.reading import arranged
-from tacit.logs.simulated import rows_of, simulate_log
+from tacit.logs.simulated import simulate_log
 from tacit.logs.values import value_by_release, values_of
 from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.noise import SimulatedNoise
@@ -128,7 +128,11 @@ def mapping(kind: Kind) -> LogMapping:
 
 def recorded(log: Log, kind: Kind, ended: int, rng: np.random.Generator) -> dict[str, Any]:
     """What is left of a log: people leave, rows are spoilt."""
-    rows = rows_of(log, ended)
+    rows: dict[str, Any] = {
+        "person": np.repeat(np.arange(log.people), np.diff(log.begin)),
+        "ends": (log.after == ended).astype(np.int8),
+    }
+    rows |= {name: getattr(log, name) for name in ("step", "state", "action", "reward", "chance")}
     if kind.led:
         rows["reward"] = (log.after % 2 == 0).astype(np.float32)
     last = rng.geometric(kind.leaves, log.people) if kind.leaves else np.full(log.people, kind.rows)

@@ -64,7 +64,6 @@ EXCEPTIONS = {
     "tacit.kernels.raw.first_visits.add_first_visits",
     "tacit.kernels.raw.log_rows.arrange",
     "tacit.kernels.raw.targets.add_value_targets",
-    "tacit.logs.simulated._live",
     "tacit.simulation.loops.one_cell.one_cell_episodes",
     "tacit.simulation.loops.one_cell.plan_batch",
     "tacit.simulation.loops.switching.switching_episodes",

@@ -32,12 +32,12 @@ import numpy as np
 from golden.cases import cases, problem
 from golden.digests import digest, json_digest
 from golden.fleet import seeded
-from logs.worlds import chain, uniform
+from logs.worlds import chain, uniform, write_log
 from service.devices import local_reports
 from tacit.cli.main import main
 from tacit.errors import InvalidInput
 from tacit.experiment import Experiment
-from tacit.logs.simulated import simulate_log, write_log
+from tacit.logs.simulated import simulate_log
 from tacit.simulation.runs.stepwise import StepwiseRun
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from logs.worlds import chain, mapping, uniform
+from logs.worlds import chain, mapping, uniform, write_log
 from tacit.agents.offline import TacitOffline
 from tacit.cli.main import app
 from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.logs.mapping import LogMapping
 from tacit.logs.offline import evaluate, offline
-from tacit.logs.simulated import simulate_log, write_log
+from tacit.logs.simulated import simulate_log
 from tacit.privacy.ledger import Ledger, verify
 
 

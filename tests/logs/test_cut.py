@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from logs.worlds import chain, garnet, mapping, uniform
+from logs.worlds import chain, garnet, mapping, rows_of, uniform
 from tacit.agents.offline import TacitOffline
 from tacit.logs.files import read_release, save
 from tacit.logs.mapping import make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.prior import LogPrior
 from tacit.logs.reading import arranged
-from tacit.logs.simulated import rows_of, simulate_log
+from tacit.logs.simulated import simulate_log
 from tacit.logs.values import value_by_release
 from tacit.planners.offline import complete
 from tacit.policies.tabular import StochasticPolicy

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from logs.worlds import chain, mapping, uniform
+from logs.worlds import chain, mapping, uniform, write_log
 from tacit.agents.offline import TacitOffline
 from tacit.errors import InvalidInput
 from tacit.logs import reading
@@ -21,7 +21,7 @@ from tacit.logs.offline import ASSUMES, EPISODES, offline
 from tacit.logs.prior import LogPrior
 from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK, ExactNumbers
-from tacit.logs.simulated import simulate_log, write_log
+from tacit.logs.simulated import simulate_log
 from tacit.statistics.log_sums import LoggedVisits
 from tacit_lab.report.log_page import COUNTED, render_page
 

@@ -1,10 +1,13 @@
 """Tables on which constants may be chosen, and mappings for logs of them."""
 
+from pathlib import Path
+
 import numpy as np
 
 from tacit.logs.mapping import LogMapping, make_mapping
 from tacit.policies.tabular import StochasticPolicy, uniform_policy
 from tacit.problems import TabularMDP
+from tacit.trajectory import Log
 
 
 def chain(states: int = 8, horizon: int = 12, slip: float = 0.1) -> TabularMDP:
@@ -110,3 +113,51 @@ def towards_best(problem: TabularMDP, share: float = 0.7) -> StochasticPolicy:
     Q = np.where(np.isfinite(problem.optimal_q()), problem.optimal_q(), -1.0)
     best = np.eye(problem.actions)[Q.argmax(axis=2)]
     return StochasticPolicy(share * best + (1 - share) * uniform(problem).probabilities)
+
+
+def rows_of(log: Log, ended: int = -1) -> dict[str, np.ndarray]:
+    """The columns of a made-up log as they are read from a file, before they are arranged.
+
+    Next states are not in them; a row that leads to the state ``ended`` ends its episode.
+    """
+    return {
+        "person": np.repeat(np.arange(log.people), np.diff(log.begin)),
+        "step": log.step.copy(),
+        "state": log.state.copy(),
+        "action": log.action.copy(),
+        "reward": log.reward.copy(),
+        "chance": log.chance.copy(),
+        "ends": (log.after == ended).astype(np.int8),
+    }
+
+
+def write_log(log: Log, path: str | Path) -> Path:
+    """Write a made-up log as a file that a mapping can read; the ending chooses CSV or parquet.
+
+    Columns are person, step, state, action, reward and propensity; the state that an episode led to
+    has a row without an action.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    target, rows = Path(path), np.arange(len(log.state))
+    ends = np.append(log.opens[1:] != 0, True)
+    place = np.sort(np.concatenate([rows, rows[ends]]), kind="stable")
+    last = np.append(place[1:] != place[:-1], True) & ends[place]
+    person = np.repeat(np.arange(log.people), np.diff(log.begin))
+    table = pa.table(
+        {
+            "person": person[place],
+            "step": log.step[place] + last,
+            "state": np.where(last, log.after[place], log.state[place]),
+            "action": pa.array(log.action[place], mask=last),
+            "reward": pa.array(log.reward[place], mask=last),
+            "propensity": pa.array(log.chance[place], mask=last),
+        }
+    )
+    if target.suffix == ".csv":
+        pyarrow.csv.write_csv(table, target)
+    else:
+        pyarrow.parquet.write_table(table, target)
+    return target

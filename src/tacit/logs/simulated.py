@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.errors import need
 from tacit.kernels import kernel
-from tacit.kernels.raw.rollout import Truth, next_of, reward_of
-from tacit.kernels.sampling import draw
+from tacit.kernels.raw.rollout import Truth, rollout_stochastic, uniforms_per_episode
 from tacit.planners.evaluation.draws import action_chances
 from tacit.policies.base import Policy
 from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.trajectory import Log
+
+AT_ONCE = 20_000
+"""People who live in one compiled call; how many changes no result."""
+
+KINDS = (np.int8, np.int16, np.int32, np.int16, np.float32, np.int32, np.float32)
+"""Of the columns after ``begin``."""
 
 
 def simulate_log(
@@ -34,110 +34,26 @@ def simulate_log(
     problem.check_policy(behaviour)
     table = action_chances(behaviour, problem.actions)
     assert table is not None
-    H = problem.horizon
-    uniforms = 1 + 3 * H
-    rows, size, lives = 0, people * H, 20_000
-    columns = (
-        np.zeros(size, dtype=np.int8),
-        np.zeros(size, dtype=np.int16),
-        np.zeros(size, dtype=np.int32),
-        np.zeros(size, dtype=np.int16),
-        np.zeros(size, dtype=np.float32),
-        np.zeros(size, dtype=np.int32),
-        np.zeros(size, dtype=np.float32),
-    )
-    begin = np.zeros(people + 1, dtype=np.int64)
-    cdf = cumulative(table)
-    for first in range(0, people, lives):
-        u = rng.random((min(lives, people - first), uniforms))
-        rows = _live(problem.truth, table, cdf, paid, u, first, rows, begin, *columns)
-    return Log(begin, *(column[:rows] for column in columns))
-
-
-def rows_of(log: Log, ended: int = -1) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a made-up log as they are read from a file, before they are arranged.
-
-    Next states are not in them; a row that leads to the state ``ended`` ends its episode.
-    """
-    return {
-        "person": np.repeat(np.arange(log.people), np.diff(log.begin)),
-        "step": log.step.copy(),
-        "state": log.state.copy(),
-        "action": log.action.copy(),
-        "reward": log.reward.copy(),
-        "chance": log.chance.copy(),
-        "ends": (log.after == ended).astype(np.int8),
-    }
-
-
-def write_log(log: Log, path: str | Path) -> Path:
-    """Write a made-up log as a file that a mapping can read; the ending chooses CSV or parquet.
-
-    Columns are person, step, state, action, reward and propensity; the state that an episode led to
-    has a row without an action.
-    """
-    need("writing a log", "tables")
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    target, rows = Path(path), np.arange(len(log.state))
-    ends = np.append(log.opens[1:] != 0, True)
-    place = np.sort(np.concatenate([rows, rows[ends]]), kind="stable")
-    last = np.append(place[1:] != place[:-1], True) & ends[place]
-    person = np.repeat(np.arange(log.people), np.diff(log.begin))
-    table = pa.table(
-        {
-            "person": person[place],
-            "step": log.step[place] + last,
-            "state": np.where(last, log.after[place], log.state[place]),
-            "action": pa.array(log.action[place], mask=last),
-            "reward": pa.array(log.reward[place], mask=last),
-            "propensity": pa.array(log.chance[place], mask=last),
-        }
-    )
-    if target.suffix == ".csv":
-        pyarrow.csv.write_csv(table, target)
-    else:
-        pyarrow.parquet.write_table(table, target)
-    return target
+    H, cdf, parts = problem.horizon, cumulative(table), []
+    for first in range(0, people, AT_ONCE):
+        u = rng.random((min(AT_ONCE, people - first), uniforms_per_episode(H)))
+        states = np.empty((len(u), H + 1), dtype=np.int64)
+        actions, rewards = np.empty((len(u), H), dtype=np.int64), np.empty((len(u), H))
+        _live(problem.truth, cdf, u, states, actions, rewards)
+        who, h = np.nonzero(problem.truth.number[states[:, :-1], actions] >= 0)  # until the end
+        s, a, n = states[who, h], actions[who, h], states[who, h + 1]
+        paid_now = rewards[who, h] if paid < 0 else n == paid
+        columns = (h == 0, h, s, a, paid_now, n, table[h, s, a])
+        narrow = [column.astype(kind) for column, kind in zip(columns, KINDS, strict=True)]
+        parts.append((np.bincount(who, minlength=len(u)), *narrow))
+    rows, *found = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Log(np.append(0, np.cumsum(rows)), *found)
 
 
 @kernel
 def _live(
-    truth: Truth,
-    table: Array,
-    cdf: Array,
-    paid: int,
-    u: Array,
-    first: int,
-    rows: int,
-    begin: IntArray,
-    opens: npt.NDArray[np.int8],
-    step: npt.NDArray[np.int16],
-    state: npt.NDArray[np.int32],
-    action: npt.NDArray[np.int16],
-    reward: npt.NDArray[np.float32],
-    after: npt.NDArray[np.int32],
-    chance: npt.NDArray[np.float32],
-) -> int:
-    """Write the rows of many people; returns where the next ones begin."""
-    H = table.shape[0]
-    for p in range(u.shape[0]):
-        begin[first + p] = rows
-        s = draw(truth.initial_cdf, u[p, 0])
-        for h in range(H):
-            a = draw(cdf[h, s], u[p, 3 * h + 1])
-            x = truth.number[s, a]
-            if x < 0:
-                break
-            r = reward_of(truth.rewards, truth.bernoulli, h, x, u[p, 3 * h + 2])
-            n = next_of(truth.begin, truth.end, truth.succ, truth.cdf, h, x, u[p, 3 * h + 3])
-            if paid >= 0:
-                r = 1.0 if n == paid else 0.0
-            opens[rows], step[rows], state[rows], action[rows] = 1 if h == 0 else 0, h, s, a
-            reward[rows], after[rows], chance[rows] = r, n, table[h, s, a]
-            rows += 1
-            s = n
-    begin[first + u.shape[0]] = rows
-    return rows
+    truth: Truth, cdf: Array, u: Array, states: IntArray, actions: IntArray, rewards: Array
+) -> None:
+    """One episode per row of uniforms."""
+    for row in range(u.shape[0]):
+        rollout_stochastic(truth, cdf, u[row], states[row], actions[row], rewards[row])
