@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,10 +19,13 @@ from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.sample_size.question import Question
+    from tacit.experiment import Experiment
     from tacit.sample_size.search import Watch
     from tacit.task.participation import Participation
     from tacit.task.task import Task
+
+    Asked = tuple[Sequence[Experiment], int]
+    Reader = Callable[[Path, Participation, Agent | None, int, int], Asked]
 
 SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
 """States x actions x steps, in place of a problem."""
@@ -78,22 +80,50 @@ def size(
 
     Example: tacit size river-swim tacit-local -R participations=30
     """
-    from tacit.sample_size import Limits, sample_size
+    from tacit.experiment import Experiment
+    from tacit.sample_size import Limits, random_experiments, sample_size
     from tacit.simulation.plot import check_target
 
     if plot is not None:
         check_target(plot)
-    rule = given.rule_of(return_facts)
-    asker = _Asker(problem_facts, agent_facts, _levels(epsilon), delta, rule)
-    asked = asker.question(what, agent)
+    rule, expected = given.rule_of(return_facts), None
+    levels = None if epsilon is None else given.several(epsilon, "--epsilon", given.real)
+
+    def learner(name: str) -> Agent:
+        return _learner(name, agent_facts, levels, delta)
+
+    asked: Sequence[Experiment]
+    if what.endswith(".toml"):
+        if problem_facts:
+            raise InvalidInput(f"{what} says the sizes itself: leave -P out")
+        if agent is None and (agent_facts or delta is not None):
+            raise InvalidInput(f"{what} says the agent itself: change it there, or name an agent")
+        other = None if agent is None else learner(agent)
+        asked, expected = _reader()(Path(what), rule, other, runs, seed)
+    elif agent is None:
+        raise InvalidInput(
+            f"tacit size {what} needs an agent, as in tacit size river-swim tacit-joint; "
+            "a deployment file (.toml) names its own"
+        )
+    elif sizes := SIZES.fullmatch(what):
+        if problem_facts:
+            raise InvalidInput("sizes say all of the problem: leave -P out")
+        chosen = learner(agent)
+        asked = random_experiments(_task(sizes.groups(), rule, chosen), chosen, runs, seed)
+    else:
+        problem = given.chosen_problem(what, agent, problem_facts)
+        one = Experiment(problem=problem, agent=learner(agent), episodes=1, runs=runs, seed=seed)
+        asked = [one.with_(participation=rule)]
+    told = frozenset(reveal or ())
+    experiments = [each.with_(reveal=told) for each in asked]
     if not as_json:
-        _say_rule_of_thumb(asked, asker)
+        _say_rule_of_thumb(experiments[0], levels)
     with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
         found = sample_size(
-            asked.experiments(runs, seed, reveal or ()),
+            experiments,
             share=share,
-            people=people if people is not None else asked.users,
-            epsilons=asker.levels,
+            people=expected if people is None else people,
+            epsilons=levels,
             limits=Limits(most, seconds),
             workers=workers,
             progress=progress,
@@ -105,21 +135,13 @@ def size(
         raise typer.Exit(130)
 
 
-def _levels(epsilon: str | None) -> list[float] | None:
-    """The epsilons to try."""
-    return None if epsilon is None else given.several(epsilon, "--epsilon", given.real)
-
-
-def _say_rule_of_thumb(asked: Question, asker: _Asker) -> None:
+def _say_rule_of_thumb(study: Experiment, levels: list[float] | None) -> None:
     """Say on stderr what the agent's own rule asks for, at each epsilon, before anything is run."""
-    from tacit.task.task import Task
-
-    agent, task = asked.agent, asked.task or asked.problem
-    public = task if isinstance(task, Task) else asker.told(task.task(users=1), agent)
-    levels, found = asker.levels, []
+    agent, found = study.agent, []
+    task = study.task or _ruled(study.problem.task(users=1), study.participation, agent)
     for epsilon in levels or [agent.parameters().get("epsilon", 1.0)]:
         tried = dataclasses.replace(agent, epsilon=epsilon) if levels else agent  # type: ignore[type-var]
-        needed = tried.users_needed(public) if public.family == "tabular" else None
+        needed = tried.users_needed(task) if task.family == "tabular" else None
         if needed is not None:
             found.append(f"{needed:,} users at epsilon {epsilon:g}")
     if found:
@@ -127,79 +149,44 @@ def _say_rule_of_thumb(asked: Question, asker: _Asker) -> None:
         print(said, file=sys.stderr)
 
 
-@dataclass(frozen=True)
-class _Asker:
-    """What the options say of the question."""
+def _ruled(task: Task, rule: Participation, agent: Agent) -> Task:
+    """A task with the rule by which people come back, where there is one."""
+    from tacit.task.participation import Participation
 
-    problem_facts: given.Pairs
-    agent_facts: given.Pairs
-    levels: list[float] | None
-    delta: float | None
-    rule: Participation
-
-    def told(self, task: Task, agent: Agent) -> Task:
-        """A task with the rule by which people come back, where there is one."""
-        from tacit.task.participation import Participation
-
-        if self.rule == Participation():
-            return task
-        return dataclasses.replace(task, rule=self.rule.decided(agent.teaches(task)))
-
-    def question(self, what: str, agent: str | None) -> Question:
-        """Of a file, of sizes, or of a problem."""
-        from tacit.sample_size.question import Question
-
-        if what.endswith(".toml"):
-            return self._of_file(Path(what), agent)
-        if agent is None:
-            raise InvalidInput(
-                f"tacit size {what} needs an agent, as in tacit size river-swim tacit-joint; "
-                "a deployment file (.toml) names its own"
-            )
-        if sizes := SIZES.fullmatch(what):
-            return self._of_sizes([int(n) for n in sizes.groups()], agent)
-        problem = given.chosen_problem(what, agent, self.problem_facts)
-        return Question(problem, self._agent(agent), rule=self.rule)
-
-    def _agent(self, name: str) -> Agent:
-        from tacit.agents.catalogue import agents
-
-        private = "epsilon" in agents.entry(name).parameters
-        if self.levels is not None and not private:
-            raise InvalidInput(f"{name} takes no epsilon: leave it out")
-        in_pairs = any(pair.startswith("epsilon=") for pair in self.agent_facts or ())
-        level = (self.levels or [1.0])[0] if private and not in_pairs else None
-        return given.chosen_agent(name, self.agent_facts, level, self.delta)
-
-    def _of_sizes(self, sizes: Sequence[int], agent: str) -> Question:
-        from tacit.sample_size.question import Question
-        from tacit.task.task import Task
-
-        if self.problem_facts:
-            raise InvalidInput("sizes say all of the problem: leave -P out")
-        states, actions, steps = sizes
-        tables = {"states": states, "actions": actions}
-        task = Task("tabular", steps, tables, homogeneous=True, users=1)
-        learner = self._agent(agent)
-        return Question(self.told(task, learner), learner)
-
-    def _of_file(self, path: Path, agent: str | None) -> Question:
-        if self.problem_facts:
-            raise InvalidInput(f"{path} says the sizes itself: leave -P out")
-        asked = _reader()(path, self.rule)
-        if agent is None and (self.agent_facts or self.delta is not None):
-            raise InvalidInput(f"{path} says the agent itself: change it there, or name an agent")
-        if agent is None:
-            return asked
-        return dataclasses.replace(asked, agent=self._agent(agent))
+    if rule == Participation():
+        return task
+    return dataclasses.replace(task, rule=rule.decided(agent.teaches(task)))
 
 
-def _reader() -> Callable[[Path, Participation], Question]:
+def _task(sizes: Sequence[str], rule: Participation, agent: Agent) -> Task:
+    """The task of ``12x4x7``."""
+    from tacit.task.task import Task
+
+    states, actions, steps = map(int, sizes)
+    tables = {"states": states, "actions": actions}
+    return _ruled(Task("tabular", steps, tables, homogeneous=True, users=1), rule, agent)
+
+
+def _learner(
+    name: str, facts: given.Pairs, levels: list[float] | None, delta: float | None
+) -> Agent:
+    """The agent at the first of the epsilons, where it takes one."""
+    from tacit.agents.catalogue import agents
+
+    private = "epsilon" in agents.entry(name).parameters
+    if levels is not None and not private:
+        raise InvalidInput(f"{name} takes no epsilon: leave it out")
+    in_pairs = any(pair.startswith("epsilon=") for pair in facts or ())
+    level = (levels or [1.0])[0] if private and not in_pairs else None
+    return given.chosen_agent(name, facts, level, delta)
+
+
+def _reader() -> Reader:
     """What reads a deployment file: the service's, found by its entry point."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group="tacit.experiments", name="deployment"):
-        read: Callable[[Path, Participation], Question] = point.load()
+        read: Reader = point.load()
         return read
     raise InvalidInput("a deployment file is read by the service, which is not installed")
 

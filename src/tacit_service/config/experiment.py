@@ -1,4 +1,4 @@
-"""A deployment as an experiment, which ``tacit size FILE`` simulates, ``admin check`` briefly.
+"""A deployment as experiments, which ``tacit size FILE`` simulates, ``admin check`` briefly.
 
 The library finds :func:`read` by the entry point ``deployment`` of ``tacit.experiments``.
 """
@@ -9,12 +9,14 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from tacit.agents.base import Agent
 from tacit.errors import InvalidInput
+from tacit.experiment import Experiment
 from tacit.forecast import few_users
 from tacit.problems.base import Problem
-from tacit.sample_size import Limits, sample_size
-from tacit.sample_size.question import Question
+from tacit.sample_size import Limits, random_experiments, sample_size
 from tacit.task.participation import Participation
+from tacit.task.task import Task
 from tacit_service.config.deployment import Deployment
 from tacit_service.rehearsal.people import SearchPeople, fleet_population
 
@@ -22,28 +24,41 @@ CHECK_SECONDS = 5.0
 """What ``tacit admin check`` spends on it."""
 
 
-def read(path: Path, rule: Participation) -> Question:
-    """What a file asks; ``rule`` says how often people come where the file leaves that open."""
-    deployment, again = Deployment.load(path, stored=False), rule
-    own = deployment.task.rule
+def read(
+    path: Path, rule: Participation, agent: Agent | None, runs: int, seed: int
+) -> tuple[tuple[Experiment, ...], int]:
+    """The experiments that a file asks for, with its agent or another one, and for how many people.
+
+    ``rule`` says how often people come where the file leaves that open.
+    """
+    deployment = Deployment.load(path, stored=False)
+    own, again = deployment.task.rule, rule
     counts = rule != Participation() and rule == Participation(rule.times)
     if own is not None and own.times is None and counts:  # "any" cannot be simulated
         task = dataclasses.replace(deployment.task, rule=dataclasses.replace(own, times=rule.times))
         deployment, again = dataclasses.replace(deployment, task=task), Participation()
-    return dataclasses.replace(question_of(deployment), rule=again)
+    found = experiments(deployment, agent or deployment.agent, runs, seed)
+    return tuple(each.with_(participation=again) for each in found), people(deployment.task)
 
 
-def question_of(deployment: Deployment) -> Question:
+def experiments(
+    deployment: Deployment, agent: Agent, runs: int = 8, seed: int = 0
+) -> tuple[Experiment, ...]:
     """What a file asks: on the problem that [fleet] names, or on random ones of its size."""
-    task, people = deployment.task, dict(deployment.settings.fleet)
-    coming = task.users
-    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
-        coming = max(1, task.users // task.rule.times)  # people, each of whom comes so often
-    if "problem" not in people:
-        return Question(task, deployment.agent, None, coming)
-    found = fleet_population(people, deployment.folder, task)
+    task, fleet = deployment.task, dict(deployment.settings.fleet)
+    if "problem" not in fleet:
+        return random_experiments(task, agent, runs, seed)
+    found = fleet_population(fleet, deployment.folder, task)
     problem: Problem = found.problem if isinstance(found, SearchPeople) else found.problems[0]
-    return Question(problem, deployment.agent, task, coming)
+    one = Experiment(problem=problem, agent=agent, episodes=1, runs=runs, seed=seed, task=task)
+    return (one,)
+
+
+def people(task: Task) -> int:
+    """How many people are expected: where all of their times teach, each comes so often."""
+    if task.rule is not None and task.rule.teaches != "first" and task.rule.times is not None:
+        return max(1, task.users // task.rule.times)
+    return task.users
 
 
 def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | None]:
@@ -52,12 +67,12 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     In a sentence that warns where it is not shown to be, and as JSON; None if nothing was run.
     """
     try:
-        asked = question_of(deployment)
+        expected = people(deployment.task)
         found = sample_size(
-            asked.experiments(),
-            people=asked.users,
+            experiments(deployment, deployment.agent),
+            people=expected,
             epsilons=[deployment.agent.parameters()["epsilon"]],
-            limits=Limits(asked.users, CHECK_SECONDS),
+            limits=Limits(expected, CHECK_SECONDS),
         )
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
