@@ -76,7 +76,7 @@ def audit(
             progress=status.update,
         )
     title = f"Audit of {learner.name} on {truth.name}"
-    tell(Told(found.to_json, _lines(title, found)), as_json=as_json)
+    tell(Told(found.to_json(), _lines(title, found)), as_json=as_json)
     if found.verdict == "violated":
         raise typer.Exit(1)
 

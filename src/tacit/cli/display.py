@@ -41,12 +41,12 @@ class Told:
     """What a command found.
 
     Attributes:
-        to_json: makes the one object of ``--json``.
+        found: the one object of ``--json``.
         lines: in words; they are made only where they are shown.
         files: what was written.
     """
 
-    to_json: Callable[[], Any]
+    found: dict[str, Any]
     lines: Iterable[str | Line]
     files: Sequence[Any] = ()
 
@@ -54,7 +54,9 @@ class Told:
 def tell(result: Told, *, as_json: bool) -> None:
     """Print a result as one JSON object, or in words and with the files that were written."""
     if as_json:
-        print(json.dumps(result.to_json()))
+        from tacit.wire.strict_json import finite
+
+        print(json.dumps(finite(result.found)))
         return
     say = speaker()
     for line in result.lines:
@@ -72,14 +74,14 @@ def told_result(result: Result, files: Sequence[Any] = ()) -> Told:
         Line(line, style=None if line[0] == " " and line.strip() != result.warning else "bold")
         for line in result.lines()
     )
-    return Told(result.to_json, lines, files)
+    return Told(result.to_json(), lines, files)
 
 
 def speaker(*, quiet: bool = False) -> Callable[..., None]:
     """Prints lines as they are, brackets included; on a terminal they break between words."""
     from rich.console import Console
 
-    console = Console(highlight=False, quiet=quiet)
+    console = Console(highlight=False, emoji=False, quiet=quiet)
     console.soft_wrap = not console.is_terminal
     return partial(console.print, markup=False)
 

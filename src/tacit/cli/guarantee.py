@@ -47,14 +47,12 @@ def guarantee(
     if plot is not None:
         plot_tradeoff(stated, plot)
 
-    def to_json() -> dict[str, object]:
-        return {"guarantee": stated.to_json(), "forecast": expected.to_json()}
-
+    found = {"guarantee": stated.to_json(), "forecast": expected.to_json()}
     lines: list[str | Line] = [
         Line(f"{learner.name} on {truth.name}", style="bold"),
         *(f"  {line}" for line in lines_of(stated, expected)),
     ]
-    tell(Told(to_json, lines, [] if plot is None else [plot]), as_json=as_json)
+    tell(Told(found, lines, [] if plot is None else [plot]), as_json=as_json)
 
 
 def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:

@@ -53,7 +53,7 @@ def list_(
     kinds = ["agents", "problems"] if what is None else [what]
     rows = {kind: _laws() if kind == "attendance" else _rows(kind) for kind in kinds}
     more = ", ".join((*kinds, "attendance", *sorted(others.names))) if what is None else ""
-    tell(Told(lambda: rows, _lines(rows, more)), as_json=as_json)
+    tell(Told(rows, _lines(rows, more)), as_json=as_json)
 
 
 def _lines(rows: dict[str, list[dict[str, Any]]], more: str) -> Iterator[str | Line]:

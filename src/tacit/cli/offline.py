@@ -102,7 +102,7 @@ def offline(
         require_empty(out)
     result = learn(log, task, learner, **drawn)
     files = [] if out is None else save(result, out)
-    tell(Told(result.to_json, _learned(learner, result), files), as_json=as_json)
+    tell(Told(result.to_json(), _learned(learner, result), files), as_json=as_json)
 
 
 def _learned(learner: Agent, result: OfflineResult) -> Iterator[str | Line]:
@@ -143,7 +143,7 @@ def _evaluated(log: str, policy: Path, task: Path, drawn: dict[str, Any]) -> Tol
             "  by the release; nothing was charged",
         ]
         values = values_json({"policy": interval})
-        return Told(lambda: {"by": "release", "values": values}, lines)
+        return Told({"by": "release", "values": values}, lines)
     if not log.startswith("minari:") and not Path(log).exists():
         raise InvalidInput(
             f"there is no {log}: name a log, or the folder that tacit offline --out wrote"
@@ -154,7 +154,7 @@ def _evaluated(log: str, policy: Path, task: Path, drawn: dict[str, Any]) -> Tol
             "folder that tacit offline --out wrote, which costs nothing"
         )
     made = evaluate(log, policy, task, **drawn)
-    return Told(made.to_json, _weighed(made, task))
+    return Told(made.to_json(), _weighed(made, task))
 
 
 def _weighed(made: Evaluation, task: Path) -> Iterator[str | Line]:

@@ -67,7 +67,7 @@ def _compared(first: Path, second: Path) -> Told:
     a, b = read_statement(first), read_statement(second)
     compared = compare_statements(a, b)
     return Told(
-        lambda: {"a": str(first), "b": str(second), **compared.to_json()},
+        {"a": str(first), "b": str(second), **compared.to_json()},
         _differences(compared, [f"A: {a.brief()} ({first})", f"B: {b.brief()} ({second})"]),
     )
 
@@ -85,7 +85,7 @@ def _policy(file: Path) -> Told:
     from tacit.learned_policy import load_policy
 
     learned = load_policy(file)
-    return Told(learned.to_json, _policy_lines(file, learned))
+    return Told(learned.to_json(), _policy_lines(file, learned))
 
 
 def _policy_lines(file: Path, learned: LearnedPolicy) -> Iterator[str | Line]:

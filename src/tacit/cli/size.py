@@ -130,7 +130,7 @@ def size(
         )
     files = [] if plot is None else [found.plot(plot)]
     lines = (Line(line, wrap=True) for line in found.lines())
-    tell(Told(found.to_json, lines, files), as_json=as_json)
+    tell(Told(found.to_json(), lines, files), as_json=as_json)
     if found.interrupted:
         raise typer.Exit(130)
 

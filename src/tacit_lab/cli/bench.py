@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit._version import __version__
-from tacit.cli.display import one_interrupt, speaker
+from tacit.cli.display import Line, Told, one_interrupt, tell
 from tacit.cli.options import cores
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    Say = Callable[..., None]
     Watch = Callable[[str], None]
 
 PARTS = {
@@ -48,7 +46,6 @@ def bench(
     as_json: bool,
 ) -> None:
     """Measure the parts that are asked for, and say what was found."""
-    from tacit.util.durations import in_words
     from tacit.util.files import provenance, require_folder, write_json
     from tacit_lab.bench import search, speed, utility
 
@@ -65,67 +62,76 @@ def bench(
     if out is not None:
         require_folder(out)
         write_json(out / "bench.json", report)
-    if as_json:
-        print(json.dumps(report, allow_nan=False))
-        return
-    say = speaker()
+    tell(Told(report, _lines(report)), as_json=as_json)
+
+
+def _lines(report: dict[str, Any]) -> Iterator[str | Line]:
+    from tacit.util.durations import in_words
+
     for part, told in (("speed", _speed), ("utility", _utility), ("search", _search)):
         if part in report:
-            told(say, report[part])
-    say(f"\nmeasured in {in_words(round(report['timing']['seconds']))}")
+            yield from told(report[part])
+    yield f"\nmeasured in {in_words(round(report['timing']['seconds']))}"
 
 
-def _speed(say: Say, contests: list[dict[str, Any]]) -> None:
+def _headed(head: str, said: str) -> Line:
+    """A paragraph that begins with a bold word."""
+    from rich.text import Text
+
+    return Line(Text.assemble((head, "bold"), f": {said}"))
+
+
+def _speed(contests: list[dict[str, Any]]) -> Iterator[str | Line]:
     from tacit_lab.bench.speed import PEER
 
-    say(
-        "[bold]Speed[/bold]: processor time per episode, all contenders in turns; ratios are the "
+    yield _headed(
+        "Speed",
+        "processor time per episode, all contenders in turns; ratios are the "
         "result, times depend on the machine",
-        markup=True,
     )
     for contest in contests:
-        say(_speed_table(contest), soft_wrap=False)
+        yield Line(_speed_table(contest), wrap=True)
         for line in contest["not_equal"]:
-            say(f"  not equal: {line}")
+            yield f"  not equal: {line}"
         if contest["missing"]:
-            say(f"  {contest['missing']}")
+            yield f"  {contest['missing']}"
     if not any(row["who"] == PEER for contest in contests for row in contest["contenders"]):
-        say(
+        yield (
             f"{PEER} was not measured: -O peer_python=PATH names a Python that has it "
             f"(a virtual environment with: pip install {PEER})"
         )
 
 
-def _utility(say: Say, arenas: list[dict[str, Any]]) -> None:
+def _utility(arenas: list[dict[str, Any]]) -> Iterator[str | Line]:
     from tacit_lab.bench import utility
 
     tried = ", ".join(f"{scale:g}" for scale in utility.SCALES)
-    say(
-        f"\n[bold]Utility[/bold]: regret as a share of the baseline's (0: the optimum, 1: no "
+    yield _headed(
+        "\nUtility",
+        f"regret as a share of the baseline's (0: the optimum, 1: no "
         f"better than not learning), every agent at epsilon {utility.EPSILON:g} and delta "
         f"{utility.DELTA:g} where it is private; the models differ in whom they trust. Bonus "
         f"scales are chosen from {tried} and the agent's own default, on seeds that are not "
         "reported",
-        markup=True,
     )
     for arena in arenas:
-        say(_utility_table(arena), soft_wrap=False)
+        yield Line(_utility_table(arena), wrap=True)
         if arena["myopic"] is not None:
-            say(f"  knowing all rewards and looking one step ahead: {arena['myopic']:.3g}")
+            yield f"  knowing all rewards and looking one step ahead: {arena['myopic']:.3g}"
         for agent, error in arena["failed"].items():
-            say(f"  failed: {agent}: {error}")
+            yield f"  failed: {agent}: {error}"
 
 
-def _search(say: Say, found: dict[str, Any]) -> None:
-    say(
-        f"\n[bold]Search[/bold]: return of the final policy on {found['environment']} after "
+def _search(found: dict[str, Any]) -> Iterator[str | Line]:
+    yield _headed(
+        "\nSearch",
+        f"return of the final policy on {found['environment']} after "
         f"{found['episodes']:,} episodes, mean and worst over seeds",
-        markup=True,
     )
     for row in found["rows"]:
-        say(f"  {row['who']}, {row['guarantee']}: {row['mean']:.1f} (worst {row['worst']:.1f})")
+        yield f"  {row['who']}, {row['guarantee']}: {row['mean']:.1f} (worst {row['worst']:.1f})"
     if found["missing"]:
-        say(f"  {found['missing']}")
+        yield f"  {found['missing']}"
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:

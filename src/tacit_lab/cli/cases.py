@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.display import speaker
+from tacit.cli.display import Told, speaker, tell
 from tacit.cli.options import real, several, whole
 from tacit.errors import InvalidInput
 from tacit.validate import integer
@@ -68,20 +67,21 @@ def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -
         require_folder(out)
         write_json(out / FILE, found)
         say(f"wrote {out / FILE}; tacit report {out} makes a page of it")
-    if as_json:
-        shown = {name: value for name, value in found.items() if name not in ONLY_ON_THE_PAGE}
-        print(json.dumps(shown, allow_nan=False))
-        return
+    shown = {name: value for name, value in found.items() if name not in ONLY_ON_THE_PAGE}
+    tell(Told(shown, _lines(found)), as_json=as_json)
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
     for name, value in found["references"].items():
-        say(f"  {name}: {value:.4g}")
+        yield f"  {name}: {value:.4g}"
     for one in found["people_needed"]:
         n = one["people"]
         since = "never, up to what was tried" if n is None else f"from {n:,} people on"
-        say(f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {found['beat']}: {since}")
+        yield f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {found['beat']}: {since}"
     level, runs = found["outcomes"][0]["epsilon"], found["outcomes"][0]["runs"]
     for start in found["head_start"]:
         without, prior = start["regret_per_user"]["value"], start["with_prior"]["value"]
-        say(
+        yield (
             f"  tacit-joint, epsilon {level:g}: the first {start['users']:,} users lose "
             f"{without:.4g} each, and {prior:.4g} after a log of {start['people']:,} people "
             f"(mean of {runs} run{'s' if runs > 1 else ''})"

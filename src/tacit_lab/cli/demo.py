@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli import options as given
-from tacit.cli.display import progress_bar, speaker
+from tacit.cli.display import Line, Told, progress_bar, speaker, tell
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tacit.privacy.guarantee import Guarantee
     from tacit.simulation.result import Result
 
 
@@ -78,26 +79,28 @@ def demo(
         baseline=False,
         caption=f"At epsilon {STRICT:g}: {meaning(promised)}",
     )
-    if as_json:
-        print(json.dumps({"runs": [r.to_json() for r in results], "files": [str(picture)]}))
-        return
-    say(_demo_table(results))
+    found = {"runs": [r.to_json() for r in results], "files": [str(picture)]}
+    tell(Told(found, _lines(results, promised, picture)), as_json=as_json)
+
+
+def _lines(results: list[Result], promised: Guarantee, picture: Path) -> Iterator[str | Line]:
+    yield Line(_demo_table(results))
     for result in results:
         if result.warning:
-            say(f"{result.agent['name']}: {result.warning}\n", soft_wrap=False)
-    say(
+            yield Line(f"{result.agent['name']}: {result.warning}\n", wrap=True)
+    yield Line(
         "tacit-local and ldp-obi give the same kind of promise and differ in how they spend it: "
         "one report about one step at full epsilon, read with the noise in mind, against noise on "
         "every count and worst-case bonuses.\n",
-        soft_wrap=False,
+        wrap=True,
     )
-    say(f"What tacit-local promises at epsilon {STRICT:g}", style="bold")
-    say(promised.statement(), soft_wrap=False)
-    say("\nWhat psrl promises", style="bold")
-    say(results[0].guarantee.statement().split("\n")[0], soft_wrap=False)
-    say(f"\nThe curves: {picture}")
-    say("Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6")
-    say("      tacit audit random-mdp tacit-local --epsilon 2")
+    yield Line(f"What tacit-local promises at epsilon {STRICT:g}", style="bold")
+    yield Line(promised.statement(), wrap=True)
+    yield Line("\nWhat psrl promises", style="bold")
+    yield Line(results[0].guarantee.statement().split("\n")[0], wrap=True)
+    yield f"\nThe curves: {picture}"
+    yield "Next: tacit guarantee river-swim tacit-local --epsilon 2 --episodes 1e6"
+    yield "      tacit audit random-mdp tacit-local --epsilon 2"
 
 
 def _demo_table(results: list[Result]) -> Table:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tacit.cli.display import speaker
+from tacit.cli.display import Told, tell
 from tacit.cli.options import Json
 
 
@@ -49,7 +48,4 @@ def report(
     elif (folder / FILE).exists():
         write = write_study
     target = write(folder, out)
-    if as_json:
-        print(json.dumps({"file": str(target), "bytes": target.stat().st_size}))
-    else:
-        speaker()(f"wrote {target}")
+    tell(Told({"file": str(target), "bytes": target.stat().st_size}, [], [target]), as_json=as_json)

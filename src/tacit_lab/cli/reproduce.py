@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.display import bar, one_interrupt, speaker
+from tacit.cli.display import Line, Told, bar, one_interrupt, speaker, tell
 from tacit.cli.options import Json, Workers, assignments
 from tacit.errors import InvalidInput, UnknownName, suggestion
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit_lab.figures.figure import Claim
+    from tacit_lab.figures.figure import Claim, Figure
     from tacit_lab.figures.reproduction import Reproduction, Step, Watch
 
 VERDICT = {True: "holds", False: "DOES NOT HOLD", None: "not decided"}
@@ -112,30 +111,25 @@ def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool)
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    if as_json:
-        print(json.dumps(done.to_json(), allow_nan=False))
-    else:
-        _report(say, done)
+    tell(Told(done.to_json(), _lines(done), done.files), as_json=as_json)
 
 
-def _report(say: Callable[..., None], done: Reproduction) -> None:
+def _lines(done: Reproduction) -> Iterator[str | Line]:
     for runs in done.evidence.curves.values():
         final = runs.final
-        say(
+        yield (
             f"  {runs.label}: regret {final.mean():.4g} after {runs.curve.episodes:,} episodes, "
             f"mean of {len(final)} problem{'s' if len(final) > 1 else ''} "
             f"({final.min():.4g} to {final.max():.4g})"
         )
-    say(_table(done.claims), soft_wrap=False)
+    yield Line(_table(done.claims), wrap=True)
     kinds = [claim.holds for claim in done.claims]
-    say(
+    yield (
         f"{kinds.count(True)} of {len(kinds)} claims hold, {kinds.count(False)} do not, "
         f"{kinds.count(None)} not decided at this size"
     )
     for note in done.figure.noted(done.size):
-        say(f"note: {note}")
-    for file in done.files:
-        say(f"wrote {file}")
+        yield f"note: {note}"
 
 
 def _table(claims: tuple[Claim, ...]) -> Table:
@@ -175,28 +169,28 @@ def _bars() -> Iterator[Watch]:
 
 def figures(*, as_json: bool) -> None:
     """``tacit list figures``: every figure with the time it takes."""
-    from rich.markup import escape
-
     from tacit_lab.figures import reproduction
 
-    if as_json:
-        rows = [
-            {
-                "name": figure.id,
-                "summary": figure.title,
-                "paper": figure.paper,
-                "quick": figure.quick.takes,
-                "full": figure.full.takes,
-                "paper_size": figure.at("paper").takes,
-            }
-            for figure in reproduction.figures
-        ]
-        print(json.dumps({"figures": rows}))
-        return
-    say = speaker()
-    for figure in reproduction.figures:
-        say(f"[bold]{figure.id}[/bold]  {escape(figure.title)}", markup=True)
-        say(f"    quick: {figure.quick.takes}")
-        say(f"    full: {figure.full.takes}")
+    rows = [
+        {
+            "name": figure.id,
+            "summary": figure.title,
+            "paper": figure.paper,
+            "quick": figure.quick.takes,
+            "full": figure.full.takes,
+            "paper_size": figure.at("paper").takes,
+        }
+        for figure in reproduction.figures
+    ]
+    tell(Told({"figures": rows}, _listed(reproduction.figures)), as_json=as_json)
+
+
+def _listed(figures: Iterable[Figure]) -> Iterator[str | Line]:
+    from rich.text import Text
+
+    for figure in figures:
+        yield Line(Text.assemble((figure.id, "bold"), f"  {figure.title}"))
+        yield f"    quick: {figure.quick.takes}"
+        yield f"    full: {figure.full.takes}"
         if figure.paper_size is not None:
-            say(f"    --size paper: {figure.paper_size.takes}")
+            yield f"    --size paper: {figure.paper_size.takes}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import resources
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit._version import __version__
-from tacit.cli.display import bar, one_interrupt, speaker
+from tacit.cli.display import Line, Told, bar, one_interrupt, tell
 from tacit.cli.options import Json, Processes, cores, write_new
 from tacit.errors import InvalidInput
 
@@ -78,10 +77,9 @@ def sweep(
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    if as_json:
-        print(json.dumps(_json(done), allow_nan=False))
-    else:
-        _report(speaker(), done)
+    tell(Told(_json(done), _lines(done), done.files), as_json=as_json)
+    if not as_json:
+        _complain(done.failures)
     if done.failures:
         raise typer.Exit(1)
 
@@ -163,27 +161,24 @@ def _rows(done: SweepResult) -> list[dict[str, Any]]:
     return rows
 
 
-def _report(say: Callable[..., None], done: SweepResult) -> None:
+def _lines(done: SweepResult) -> Iterator[str | Line]:
     from tacit.util.durations import in_words
 
     configurations = done.sweep.configurations
     lines = list(zip(configurations, _rows(done), strict=True))
     for where, group in groupby(lines[:_MOST_ROWS], key=lambda line: _where(line[0])):
-        say(_table(where, group), soft_wrap=False)
+        yield Line(_table(where, group), wrap=True)
     if len(configurations) > _MOST_ROWS:
-        say(f"and {len(configurations) - _MOST_ROWS} more in {done.files[0]}")
+        yield f"and {len(configurations) - _MOST_ROWS} more in {done.files[0]}"
     chosen = [described for described in configurations if described["chosen"] is not None]
     for described in chosen[:_MOST_ROWS]:
-        say(f"{described['label']}: {described['chosen']['brief']}")
+        yield f"{described['label']}: {described['chosen']['brief']}"
     for statement in dict.fromkeys(described["chosen"]["deviation"] for described in chosen):
-        say(f"note: {statement}")
-    say(
+        yield f"note: {statement}"
+    yield (
         f"{done.ran:,} tasks ran in {in_words(round(done.seconds))}, {done.kept:,} were finished "
         f"before, {len(done.failures):,} failed"
     )
-    _complain(done.failures)
-    for file in done.files:
-        say(f"wrote {file}")
 
 
 def _where(described: dict[str, Any]) -> str:

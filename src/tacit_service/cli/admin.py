@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.display import Told, tell
 from tacit.cli.options import DeploymentFile, Json, count, one_of, whole
 from tacit.errors import InvalidInput
 from tacit_service.cli.rehearse import rehearse
@@ -52,32 +52,29 @@ def check(
         raise InvalidInput(f"{path}: " + "; and ".join(wrong))
     expected, paced = forecast(deployment.bound), pacing(deployment)
     said, planned = outlook(path, deployment)
-    if as_json:
-        checked = {
-            "task_id": deployment.task_id,
-            "model": deployment.model,
-            "guarantee": deployment.guarantee.to_json(),
-            "returning": deployment.returning,
-            "timing": {
-                "duration": deployment.task.duration,
-                "delay": deployment.delay,
-                "grace": deployment.grace,
-                "accepted_versions": deployment.accepted_versions,
-                "sending": deployment.sending,
-                "taking": deployment.taking,
-            },
-            "pace": None if paced is None else asdict(paced),
-            "restoring": deployment.restoring,
-            "forecast": expected.to_json(),
-            "plan": planned,
-        }
-        print(json.dumps(checked))
-        return
-    print(f"{path} is a valid deployment; it would run:")
+    checked = {
+        "task_id": deployment.task_id,
+        "model": deployment.model,
+        "guarantee": deployment.guarantee.to_json(),
+        "returning": deployment.returning,
+        "timing": {
+            "duration": deployment.task.duration,
+            "delay": deployment.delay,
+            "grace": deployment.grace,
+            "accepted_versions": deployment.accepted_versions,
+            "sending": deployment.sending,
+            "taking": deployment.taking,
+        },
+        "pace": None if paced is None else asdict(paced),
+        "restoring": deployment.restoring,
+        "forecast": expected.to_json(),
+        "plan": planned,
+    }
     at_pace = [] if paced is None else sentences(paced, deployment.task.users)
-    lines = [*facts_of(deployment), *(f"{line}." for line in at_pace)]
-    for line in [*lines, *lines_of(deployment.guarantee, expected), said]:
-        print(f"  {line}")
+    facts = [*facts_of(deployment), *(f"{line}." for line in at_pace)]
+    lines = [*facts, *lines_of(deployment.guarantee, expected), said]
+    head = f"{path} is a valid deployment; it would run:"
+    tell(Told(checked, [head, *(f"  {line}" for line in lines)]), as_json=as_json)
 
 
 @admin.command()
@@ -93,7 +90,7 @@ def verify(deployment: DeploymentFile, as_json: Json = False) -> None:
 
     with Collector.open(Deployment.load(deployment)) as collector:
         verdict = collector.verify()
-    print(json.dumps(verdict.to_json()) if as_json else str(verdict))
+    tell(Told(verdict.to_json(), [str(verdict)]), as_json=as_json)
     if not verdict.sound:
         raise typer.Exit(1)
 
@@ -159,16 +156,17 @@ def tokens(
 
     with Collector.open(Deployment.load(deployment)) as collector:
         if action == "list":
-            _list_tokens(collector, as_json=as_json)
+            told = _listed(collector)
         elif action == "revoke":
-            _revoke_token(collector, number, as_json=as_json)
+            told = _revoked(collector, number)
         else:
             integer(count, "--count", low=1, high=MOST_TOKENS)
             if (out is None) != show:
                 raise InvalidInput(
                     "say where new tokens go: --out FILE, which only you can read, or --show"
                 )
-            _issue_tokens(collector, role, count, label, out, as_json=as_json)
+            told = _issued(collector, role, count, label, out)
+        tell(told, as_json=as_json)
 
 
 @admin.command()
@@ -199,7 +197,7 @@ def state(
     with Collector.open(Deployment.load(deployment)) as collector:
         (word,) = (word for word in WORDS if word == ACTIONS[action])
         now = collector.set_state(word)
-    print(json.dumps({"state": now.word}) if as_json else SAID[now.word])
+    tell(Told({"state": now.word}, [SAID[now.word]]), as_json=as_json)
 
 
 @admin.command()
@@ -229,11 +227,8 @@ def erase(
         raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
     with Collector.open(Deployment.load(deployment)) as collector:
         said = erasing.erase(collector, "all" if what == "all" else "kept")
-    if as_json:
-        print(json.dumps(asdict(said)))
-        return
-    print("erased:", *said.erased, sep="\n  ")
-    print("not erased:", *said.remains, sep="\n  ")
+    lines = ["\n  ".join(("erased:", *said.erased)), "\n  ".join(("not erased:", *said.remains))]
+    tell(Told(asdict(said), lines), as_json=as_json)
 
 
 @admin.command()
@@ -258,12 +253,8 @@ def backup(
     read = Deployment.load(deployment)
     files = [str(path) for path in copies.backup(read, to, key=key)]
     found = copies.drill(read, to) if drill else None
-    if as_json:
-        print(json.dumps({"files": files, "drill": found and asdict(found)}))
-    else:
-        print(f"wrote {' and '.join(files)}")
-        if found is not None:
-            print(found)
+    lines = [f"wrote {' and '.join(files)}", *([] if found is None else [str(found)])]
+    tell(Told({"files": files, "drill": found and asdict(found)}, lines), as_json=as_json)
     if found is not None and found.problem:
         raise typer.Exit(1)
 
@@ -271,35 +262,24 @@ def backup(
 admin.command()(rehearse)
 
 
-def _issue_tokens(
-    collector: Collector,
-    role: Role,
-    count: int,
-    label: str,
-    out: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def _issued(collector: Collector, role: Role, count: int, label: str, out: Path | None) -> Told:
     if out is None:
         issued = collector.tokens.issue(role, count, label)
-        print(json.dumps({"role": role, "tokens": issued}) if as_json else "\n".join(issued))
-        return
+        return Told({"role": role, "tokens": issued}, issued)
     write_tokens(collector, role, count, label, out)
     wrote = {"role": role, "count": count, "file": str(out)}
-    print(json.dumps(wrote) if as_json else f"wrote {count:,} tokens to {out}")
+    return Told(wrote, [f"wrote {count:,} tokens to {out}"])
 
 
-def _list_tokens(collector: Collector, *, as_json: bool) -> None:
-    known = collector.tokens.list()
-    if as_json:
-        print(json.dumps({"tokens": [asdict(token) for token in known]}))
-        return
+def _listed(collector: Collector) -> Told:
+    known, lines = collector.tokens.list(), []
     for token in known:
         state = f"{token.used:,} reports" if token.revoked_at is None else "revoked"
-        print(f"{token.id:>8}  {token.role:<8}  {state:<12}  {token.label}".rstrip())
+        lines.append(f"{token.id:>8}  {token.role:<8}  {state:<12}  {token.label}".rstrip())
+    return Told({"tokens": [asdict(token) for token in known]}, lines)
 
 
-def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) -> None:
+def _revoked(collector: Collector, number: int | None) -> Told:
     from tacit.validate import integer
 
     if number is None:
@@ -307,4 +287,4 @@ def _revoke_token(collector: Collector, number: int | None, *, as_json: bool) ->
     integer(number, "NUMBER", low=0, high=2**31 - 1)
     if not collector.tokens.revoke(number):
         raise InvalidInput(f"there is no token {number}; see: tacit admin tokens FILE list")
-    print(json.dumps({"revoked": number}) if as_json else f"token {number} is revoked")
+    return Told({"revoked": number}, [f"token {number} is revoked"])

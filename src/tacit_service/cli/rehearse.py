@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit._version import __version__
-from tacit.cli.display import bar, speaker
+from tacit.cli.display import Line, Told, bar, tell
 from tacit.cli.options import DeploymentFile, Json, Pairs, Seed, assignments, count, read
 from tacit.errors import InvalidInput, suggestion
 from tacit.util.durations import DAY
@@ -135,10 +134,7 @@ def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool)
         except KeyboardInterrupt:
             interrupted = True
     said = _result(fleet, people, users, time.monotonic() - began, interrupted)
-    if as_json:
-        print(json.dumps(said))
-    else:
-        _say(said, path)
+    tell(Told(said, _lines(said, path)), as_json=as_json)
 
 
 def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
@@ -262,32 +258,31 @@ def _since(tenths: list[dict[str, float]], value: float) -> int | None:
     return since
 
 
-def _say(said: dict[str, Any], path: Path) -> None:
+def _lines(said: dict[str, Any], path: Path) -> Iterator[str | Line]:
     users, values, timing = said["users"], said["value"], said["timing"]
-    say = speaker()
     if said["interrupted"]:
-        say(f"interrupted; the same command goes on with {path}", style="bold")
-    say(
+        yield Line(f"interrupted; the same command goes on with {path}", style="bold")
+    yield Line(
         f"{users['counted']:,} reports counted of {users['population']:,} planned "
         f"({users['before']:,} before), {timing['seconds']:.1f} s, "
         f"{timing['users_per_second']:,.0f} reports/s",
         style="bold",
     )
     if timing["virtual_days"]:
-        say(f"  {timing['virtual_days']:.1f} days of virtual time")
+        yield f"  {timing['virtual_days']:.1f} days of virtual time"
     if "visits" in said:
         v = said["visits"]
-        say(
+        yield (
             f"  {v['people']:,} people by the law {v['law']}: {v['participations']:,} "
             f"participations, {v['reported']:,} reported, {v['free_rides']:,} free rides, "
             f"{v['decoys']:,} decoys; {v['refused_by_rule']:,} times the rule did not allow it"
         )
-    say("  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items()))
-    say(f"  policy versions: 0 to {said['version']}")
-    say(f"  value of the newest policy: {values['newest']:.4f} per episode ({said['measured']})")
-    say(f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}")
+    yield "  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items())
+    yield f"  policy versions: 0 to {said['version']}"
+    yield f"  value of the newest policy: {values['newest']:.4f} per episode ({said['measured']})"
+    yield f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}"
     for name, since in said["beats"].items():
         when = "not beaten yet" if since is None else f"beaten on average from report {since:,} on"
-        say(f"  {name}: {values[name]:.4f}, {when}")
+        yield f"  {name}: {values[name]:.4f}, {when}"
     if "best" in values:
-        say(f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}")
+        yield f"  best policy: {values['best']:.4f}; no policy exceeds {values['ceiling']:.4f}"
