@@ -30,7 +30,7 @@ def test_every_page_is_there(site: Path) -> None:
             assert built.exists(), page
     for proof in (ROOT / "proofs").glob("*.md"):
         assert (site / "proofs" / proof.name).with_suffix(".html").exists(), proof
-    text = (site / "reference" / "python" / "library.html").read_text()
+    text = (site / "reference" / "python.html").read_text()
     assert "tacit.simulate" in text.replace("</span>", "").replace('<span class="pre">', "")
 
 
