@@ -1,11 +1,14 @@
 """The file on the page about policy search works with every command that the page names."""
 
+import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tacit.cli.main import app
+from tacit.planners.search import SearchTuning
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "policy_search.md"
 BLOCK = PAGE.read_text("utf-8").partition("## In the service")[2].split("```")[1]
@@ -31,3 +34,12 @@ def test_the_file_on_the_page_is_whole(words: str, said: str, tmp_path: Path) ->
         file.write_text(file.read_text().replace("witness_on_same_disk", "# "))
         again = CliRunner().invoke(app, words.replace("FILE", str(file)).split())
         assert again.exit_code == 0, again.exception
+
+
+def test_the_constants_are_those_of_the_code() -> None:
+    table = PAGE.read_text("utf-8").split("| constant (`SearchTuning`)")[1].split("\n\n")[0]
+    shown = {}
+    for names, values in re.findall(r"^\| ([a-z, ]+) \| ([\d., ]+) \|", table, re.MULTILINE):
+        names = names.replace("last sigma", "last_sigma")
+        shown |= zip(names.split(", "), values.split(", "), strict=True)
+    assert {name: float(value) for name, value in shown.items()} == asdict(SearchTuning())
