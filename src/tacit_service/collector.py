@@ -18,9 +18,9 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.config.sections import iso
 from tacit_service.http.readiness import LEDGER, NOBODY, Readiness
 from tacit_service.intake import task_state
-from tacit_service.intake.tickets import TicketIntake, Tickets
+from tacit_service.intake.tickets import TicketIntake
 from tacit_service.intake.tokens import Tokens
-from tacit_service.intake.uploads import Acceptance, Arrival, Intake, Mode, PendingReport
+from tacit_service.intake.uploads import Acceptance, Intake, Mode, PendingReport
 from tacit_service.modes.joint import JointMode
 from tacit_service.modes.local import LocalMode
 from tacit_service.modes.periods import Periods
@@ -119,21 +119,20 @@ class Collector:
             self._mode = LocalMode(deployment, self.publications)
         else:
             self._mode = JointMode(deployment, store, self.publications, self._boundaries, clock)
-        self._tickets: Tickets | None = None
+        parts = deployment, store, self._mode, Acceptance(deployment, clock), clock
+        self._intake = Intake(*parts)
         if deployment.ticketed:
-            self._tickets = Tickets(deployment, store, self._boundaries, root, clock)
-        kind = TicketIntake if deployment.ticketed else Intake
-        self._intake = kind(deployment, store, self._mode, Acceptance(deployment, clock), clock)
+            self._intake = TicketIntake(*parts, self._boundaries, root)
         self.planning = Planning(
             deployment,
             store,
             self.publications,
             self._mode,
+            self._intake,
             self._boundaries,
             root,
             clock,
             steady,
-            self._tickets,
         )
 
     @classmethod
@@ -203,7 +202,7 @@ class Collector:
         self._served(task_id, token)
         if rules != self._made_by:
             raise InvalidInput(NO_RULES if rules is None else OTHER_RULES)
-        if self._tickets is None:
+        if not isinstance(self._intake, TicketIntake):
             raise InvalidInput("this task has no tickets: its reports are counted as they come")
         messages.report_id(name)
         if token is not None and token.seat is not None:
@@ -211,7 +210,7 @@ class Collector:
             if not self._assigned(token.seat, name, periods):
                 raise InvalidInput(CHOSEN if periods is None else ANOTHER_PERIOD)
         with self.readiness.writing():
-            return self._tickets.take(name, token, self._intake.closed)
+            return self._intake.take(name, token)
 
     def upload(
         self, task_id: str | None, reports: list[IncomingReport], token: Token | None
@@ -225,41 +224,43 @@ class Collector:
             raise UnknownTask(
                 f"task {task_id[:12]}... is not served here; fetch the task description again"
             )
-        if token is None and self.deployment.settings.population.tokens == "per-device":
+        if token is None and self.deployment.unit == "user":
             raise InvalidInput("reports of this task need the token of a device")
 
     def read(
         self, task_id: str | None, reports: list[IncomingReport], token: Token | None
-    ) -> Arrival:
+    ) -> list[PendingReport]:
         """The first half of an upload: what can be said of it at once, without the database.
 
         Where there are tickets a report's id says which task, version and publication it is of.
         """
-        if task_id is None and self._tickets is None:
+        d = self.deployment
+        if task_id is None and not d.ticketed:
             raise InvalidInput("an upload to this task names it: task_id is missing")
-        self._served(self.deployment.task_id if task_id is None else task_id, token)
+        self._served(d.task_id if task_id is None else task_id, token)
         if not reports:
             raise InvalidInput("an upload holds at least one report")
-        if self._tickets is None and any(report.version is None for report in reports):
+        if not d.ticketed and any(report.version is None for report in reports):
             raise InvalidInput("reports of this task name the version of their policy")
         entries = [
             PendingReport(
-                report.id, bytes.fromhex(messages.report_id(report.id)), report.version or 0, token
+                report, bytes.fromhex(messages.report_id(report.id)), report.version or 0, token
             )
             for report in reports
         ]
-        for entry, report in zip(entries, reports, strict=True):
-            if self.deployment.by_period and report.rules == messages.DECOY:
+        for entry in entries:
+            rules = entry.sent.rules
+            if d.by_period and rules == messages.DECOY:
                 entry.decide("decoy", None, "decoy")  # as long as the answer to a report
                 continue
-            if token is not None and token.seat is not None and not self.deployment.by_period:
+            if token is not None and token.seat is not None and not d.by_period:
                 if not self._assigned(token.seat, entry.name):
                     entry.mark_invalid("invalid", CHOSEN)
-            if report.rules is None and self.deployment.form != 1 and self._tickets is None:
+            if rules is None and d.form != 1 and not d.ticketed:
                 entry.mark_invalid("invalid", NO_RULES)
-            elif report.rules not in (None, self._made_by):
+            elif rules not in (None, self._made_by):
                 entry.mark_invalid("invalid", OTHER_RULES)
-        return Arrival(entries, token, reports)
+        return entries
 
     def _assigned(self, seat: bytes, name: str, numbers: range | None = None) -> bool:
         """Whether an id is one of those that a token may use."""
@@ -279,59 +280,54 @@ class Collector:
         earliest = self.state().worked(now) - window - CLOCKS
         return range(rule.period_at(earliest), rule.period_at(now + CLOCKS) + 1)
 
-    def _check_periods(self, uploads: Sequence[Arrival]) -> None:
+    def _check_periods(self, entries: Sequence[PendingReport]) -> None:
         """Note reports whose id is not that of their sender in a period of now."""
         numbers = self._periods()
-        for upload in uploads:
-            for entry in upload.entries:
-                seat = None if entry.token is None else entry.token.seat
-                if seat is not None and not self._assigned(seat, entry.name, numbers):
-                    entry.mark_invalid("invalid", ANOTHER_PERIOD)
+        for entry in entries:
+            seat = None if entry.token is None else entry.token.seat
+            if seat is not None and not self._assigned(seat, entry.name, numbers):
+                entry.mark_invalid("invalid", ANOTHER_PERIOD)
 
-    def settle(self, uploads: Sequence[Arrival]) -> list[UploadAnswer]:
+    def settle(self, uploads: Sequence[list[PendingReport]]) -> list[UploadAnswer]:
         """The second half, of many uploads in one transaction; durable when this returns.
 
         Decoys are answered, and touch nothing.
         """
-        reports = [upload.without_decoys() for upload in uploads]
-        reports = [upload for upload in reports if upload.entries]
+        reports = [entry for upload in uploads for entry in upload if entry.outcome is None]
         with self.readiness.writing():
             if self.deployment.by_period:
                 self._check_periods(reports)
-            if self._tickets is not None:
-                self._tickets.assign(reports)
+            self._intake.assign(reports)
             self._decode(reports)
             version = self._intake.settle(reports) if reports else self._newest()
         return [
             UploadAnswer(
                 self.deployment.task_id,
                 version,
-                [entry.outcome for entry in upload.entries if entry.outcome is not None],
+                [entry.outcome for entry in upload if entry.outcome is not None],
             )
             for upload in uploads
         ]
 
-    def _decode(self, uploads: Sequence[Arrival]) -> None:
+    def _decode(self, reports: Sequence[PendingReport]) -> None:
         """Read messages; what is wrong with one is noted, and said if it is not a duplicate.
 
         All reports under one publication are read together, which costs little more than reading
         one.
         """
-        alike: dict[tuple[int, str | None], list[tuple[PendingReport, str]]] = {}
-        for upload in uploads:
-            for entry, report in zip(upload.entries, upload.reports, strict=True):
-                named = entry.version, report.publication
-                alike.setdefault(named, []).append((entry, report.message))
-        for (version, name), sent in alike.items():
+        alike: dict[tuple[int, str | None], list[PendingReport]] = {}
+        for entry in reports:
+            alike.setdefault((entry.version, entry.sent.publication), []).append(entry)
+        for (version, name), entries in alike.items():
             try:
                 publication, body = self.publications.entry(version)
                 problem = None if name in (None, body.hash) else ANOTHER.format(version=version)
             except UnknownVersion:
                 problem = f"version {version} was never published"
             if problem is None:
-                self._mode.decode(sent, publication)
+                self._mode.decode(entries, publication)
                 continue
-            for entry, _ in sent:
+            for entry in entries:
                 entry.mark_invalid("stale", problem)
 
     def guarantee(self) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def test_what_is_said_to_be_taken_is_what_an_upload_gets(people, clock) -> None:
     collector.set_state("open")
     clock.now += WAIT
     assert says(0) is None, "its time has passed, but nobody has shut it"
-    assert collector.planning.tickets.shut(0) and collector.status().version == 0
+    assert collector.planning.intake.shut(0) and collector.status().version == 0
     assert says(0) == "stale", "nothing was planned yet"
     assert people.plan() == 1
     assert says(0) == "stale"
@@ -253,7 +253,7 @@ def test_after_a_crash_everything_goes_on(people, clock, opened) -> None:
         people.api._collector = opened(deployment)
         assert device.send()[0].outcome == "accepted"
     shut = opened(deployment)
-    assert shut.planning.tickets.shut(0), "and the process dies here"
+    assert shut.planning.intake.shut(0), "and the process dies here"
     people.collector = people.api._collector = opened(deployment)
     people.planner = PlannerLoop(people.collector)
     assert people.plan() == 1

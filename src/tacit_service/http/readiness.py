@@ -20,7 +20,6 @@ from tacit.errors import TacitError
 from tacit_service.log_lines import event
 from tacit_service.responses import Paused, Trouble
 from tacit_service.storage import database as db
-from tacit_service.storage import schema
 from tacit_service.storage.database import Store
 
 ROW = "trouble"
@@ -112,9 +111,7 @@ class Readiness:
             return self._planner
         if self._uploads is not None and self._recent():
             return self._uploads
-        value = connection.execute(
-            sa.select(schema.meta.c.value).where(schema.meta.c.name == ROW)
-        ).scalar()
+        value = db.read_meta(connection, ROW)
         return Trouble(**json.loads(value)) if value else None
 
     def _log(self, name: str, sentence: str, **more: str) -> None:
@@ -129,5 +126,5 @@ class Readiness:
             return
         with contextlib.suppress(TacitError, sa.exc.SQLAlchemyError):
             with self._store.write() as connection:
-                db.put_named(connection, schema.meta, ROW, value=value)
+                db.put_meta(connection, ROW, value)
             self._written = value

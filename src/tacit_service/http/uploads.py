@@ -16,7 +16,7 @@ from tacit_service.responses import IncomingReport, UploadAnswer
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
-    from tacit_service.intake.uploads import Arrival
+    from tacit_service.intake.uploads import PendingReport
 
 T = TypeVar("T")
 ANSWER = TypeAdapter(UploadAnswer)
@@ -70,10 +70,10 @@ class Writer:
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tacit-writer")
-        self._waiting: list[tuple[Arrival, asyncio.Future[UploadAnswer]]] = []
+        self._waiting: list[tuple[list[PendingReport], asyncio.Future[UploadAnswer]]] = []
         self._turn: asyncio.Task[None] | None = None
 
-    async def settle(self, upload: Arrival) -> UploadAnswer:
+    async def settle(self, upload: list[PendingReport]) -> UploadAnswer:
         """Outcomes of an upload, when they are durable; it is carried out even if nobody waits."""
         done: asyncio.Future[UploadAnswer] = asyncio.get_running_loop().create_future()
         self._waiting.append((upload, done))
@@ -98,7 +98,7 @@ class Writer:
         finally:
             self._turn = None
 
-    def _settle(self, uploads: list[Arrival]) -> Sequence[UploadAnswer | Exception]:
+    def _settle(self, uploads: list[list[PendingReport]]) -> Sequence[UploadAnswer | Exception]:
         """Answers, or what went wrong; an upload that nobody foresaw fails alone."""
         try:
             return self._collector.settle(uploads)
@@ -109,11 +109,11 @@ class Writer:
                 return [error]
             return [answer for upload in uploads for answer in self._settle([upload])]
 
-    def _take(self) -> list[tuple[Arrival, asyncio.Future[UploadAnswer]]]:
+    def _take(self) -> list[tuple[list[PendingReport], asyncio.Future[UploadAnswer]]]:
         """The uploads that waited longest, as many as fit."""
         size, count = 0, 0
         for upload, _ in self._waiting:
-            size += len(upload.entries)
+            size += len(upload)
             if count and size > GROUP:
                 break
             count += 1

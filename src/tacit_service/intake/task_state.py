@@ -19,9 +19,8 @@ from typing import Literal
 import sqlalchemy as sa
 
 from tacit_service.log_lines import event
-from tacit_service.responses import TaskClosed
+from tacit_service.responses import Paused, TaskClosed
 from tacit_service.storage import database as db
-from tacit_service.storage import schema
 from tacit_service.storage.database import Store
 
 Word = Literal["open", "paused", "closed"]
@@ -31,6 +30,7 @@ SAID: dict[Word, str] = {
     "paused": "the task is paused: devices keep their reports, and nothing is planned",
     "closed": "the task is closed: it takes no report any more",
 }
+PAUSED = "this task is paused by its operator"
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,15 @@ def parse(value: str | None) -> TaskState:
 
 def read(connection: sa.Connection) -> TaskState:
     """The state of now."""
-    name = schema.meta.c.name == db.STATE
-    return parse(connection.execute(sa.select(schema.meta.c.value).where(name)).scalar())
+    return parse(db.read_meta(connection, db.STATE))
+
+
+def going(connection: sa.Connection) -> TaskState:
+    """The same; refused while the task is paused."""
+    state = read(connection)
+    if state.word == "paused":
+        raise Paused(PAUSED)
+    return state
 
 
 def change(store: Store, word: Word, now: float, task: str) -> TaskState:
@@ -74,6 +81,6 @@ def change(store: Store, word: Word, now: float, task: str) -> TaskState:
         if word == "paused":
             pauses.append((now, math.inf))
         row = {"word": word, "pauses": [(a, None if b == math.inf else b) for a, b in pauses]}
-        db.put_named(connection, schema.meta, db.STATE, value=json.dumps(row))
+        db.put_meta(connection, db.STATE, json.dumps(row))
     event("state", SAID[word], task=task, state=word)
     return TaskState(word, tuple(pauses))

@@ -12,53 +12,50 @@ without a report count as zeros.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from tacit.arrays import IntArray
 from tacit.streams import stream
-from tacit_service.config.deployment import Deployment
 from tacit_service.intake import task_state
-from tacit_service.intake.uploads import Arrival, Intake, PendingReport, stale
+from tacit_service.intake.task_state import TaskState
+from tacit_service.intake.uploads import Intake, PendingReport, Refusal, stale
 from tacit_service.planning.publications import BatchBoundaries
-from tacit_service.responses import Paused, Reason, Ticket, Token
+from tacit_service.responses import Ticket, Token
 from tacit_service.storage import database as db
 from tacit_service.storage import schema
-from tacit_service.storage.database import Store
 
 FULL, SHUT = "full", "shut"
 """Rows of ``meta``: when the last ticket of which batch went out, and which batch is shut."""
 
 _TABLE = schema.tickets
-Refusal = tuple[Reason, str]
 
 
-@dataclass(eq=False, repr=False)  # the root is not printed
-class Tickets:
-    """Gives out tickets, and says which batch is shut."""
+@functools.lru_cache(maxsize=4)
+def _order(root: int, batch: int, size: int) -> IntArray:
+    """In which order the numbers of a batch are dealt: the same after every restart."""
+    return stream(root, batch, "tickets").permutation(size)
 
-    _deployment: Deployment
-    _store: Store
+
+@dataclass(frozen=True, eq=False, repr=False)  # the root is not printed
+class TicketIntake(Intake):
+    """Gives out tickets, and decides about reports of those who have one: each once, in time."""
+
     _boundaries: BatchBoundaries
     _root: int
-    _clock: Callable[[], float]
-    _dealt: tuple[int, IntArray] | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, name: str, token: Token | None, closed: Callable[..., Refusal | None]) -> Ticket:
+    def take(self, name: str, token: Token | None) -> Ticket:
         """The ticket of an id: a new one, or the one that it has; or why there is none."""
         identity, task_id = bytes.fromhex(name), self._deployment.task_id
         with self._store.write() as connection:
-            now, state = db.progress(connection, lock=True), task_state.read(connection)
-            if state.word == "paused":
-                raise Paused("this task is paused by its operator")
+            now, state = db.progress(connection, lock=True), task_state.going(connection)
             known = find(connection, [identity]).get(identity)
             if known is not None and self._open(connection, known, now.version):
                 return Ticket(task_id, name, known[0], now.version)
-            refusal = closed(state) or self._refusal(now)
+            refusal = self.closed(state) or self._refusal(now)
             if known is not None:
                 refusal = "token_spent", "this id was used up by an earlier ticket"
             if refusal is None and not self._use(connection, token):
@@ -67,13 +64,12 @@ class Tickets:
             if refusal is not None:
                 return Ticket(task_id, name, None, now.version, *refusal)
             start, end = self._boundaries[now.version], self._boundaries[now.version + 1]
-            number = start + int(self._order(now.version, end - start)[now.accepted - start])
+            number = start + int(_order(self._root, now.version, end - start)[now.accepted - start])
             row = {"id": identity, "number": number, "reported": False}
             connection.execute(_TABLE.insert(), row)
             db.set_progress(connection, accepted=now.accepted + 1)
             if now.accepted + 1 == end:
-                value = f"{now.version}:{self._clock()!r}"
-                db.put_named(connection, schema.meta, FULL, value=value)
+                db.put_meta(connection, FULL, f"{now.version}:{self._clock()!r}")
         return Ticket(task_id, name, number, now.version)
 
     def _open(self, connection: sa.Connection, known: tuple[int, bool], version: int) -> bool:
@@ -97,17 +93,10 @@ class Tickets:
         return f"all {self._deployment.task.users} people of this task have begun"
 
     def _use(self, connection: sa.Connection, token: Token | None) -> bool:
-        if self._deployment.settings.population.tokens != "per-device":
+        if self._deployment.unit == "participation":
             return True
         assert token is not None
         return db.use_token(connection, token.id, 1, self._deployment.most_reports) == 1
-
-    def _order(self, batch: int, size: int) -> IntArray:
-        """In which order the numbers of a batch are dealt: the same after every restart."""
-        with self._lock:
-            if self._dealt is None or self._dealt[0] != batch:
-                self._dealt = batch, stream(self._root, batch, "tickets").permutation(size)
-            return self._dealt[1]
 
     def shut(self, version: int) -> bool:
         """Shut the batch of the newest version if its time has come; whether it is shut."""
@@ -116,18 +105,17 @@ class Tickets:
             now, state = db.progress(connection, lock=True), task_state.read(connection)
             if now.version != version or is_shut(connection, version):
                 return now.version == version
-            batch, _, time = _meta(connection, FULL).partition(":")
+            batch, _, time = (db.read_meta(connection, FULL) or "").partition(":")
             if batch != str(version):
                 return False
             passed = state.worked(self._clock()) - state.worked(float(time))
             if passed < d.task.duration + d.delay + d.grace:
                 return False
-            db.put_named(connection, schema.meta, SHUT, value=str(version))
+            db.put_meta(connection, SHUT, str(version))
         return True
 
-    def assign(self, uploads: Sequence[Arrival]) -> None:
+    def assign(self, entries: Sequence[PendingReport]) -> None:
         """Say of every report whose ticket it is; one without is invalid."""
-        entries = [entry for upload in uploads for entry in upload.entries]
         with self._store.read() as connection:
             found = find(connection, [entry.identity for entry in entries])
         for entry in entries:
@@ -139,52 +127,15 @@ class Tickets:
                     "invalid", "this id has no ticket; one is asked for before the episode begins"
                 )
 
+    def _oldest(self, connection: sa.Connection, newest: int, state: TaskState) -> int:
+        """The open batch's alone."""
+        return newest + is_shut(connection, newest)
 
-def find(connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
-    """Number, and whether a report came, of the ids that have a ticket."""
-    found: dict[bytes, tuple[int, bool]] = {}
-    for start in range(0, len(ids), db.CHUNK):
-        chunk = tuple(ids[start : start + db.CHUNK])
-        for row in connection.execute(sa.select(_TABLE).where(_TABLE.c.id.in_(chunk))):
-            found[bytes(row.id)] = int(row.number), bool(row.reported)
-    return found
-
-
-def is_shut(connection: sa.Connection, version: int) -> bool:
-    """Whether the batch that acts on a version takes no report any more."""
-    return _meta(connection, SHUT) == str(version)
-
-
-def _meta(connection: sa.Connection, name: str) -> str:
-    column = schema.meta.c
-    value = connection.execute(sa.select(column.value).where(column.name == name)).scalar()
-    return "" if value is None else str(value)
-
-
-class TicketIntake(Intake):
-    """Decides about reports of people who have tickets: the open batch's, and each once."""
-
-    def obstacle(self, version: int) -> tuple[str, str] | None:
-        """Why a report under this version would not be taken now; None if it would."""
-        with self._store.read() as connection:
-            now, state = db.progress(connection), task_state.read(connection)
-            shut = is_shut(connection, version)
-        if state.word == "paused":
-            return "paused", "this task is paused by its operator"
-        if (closed := self.closed(state)) is not None:
-            return closed
-        if shut or version != now.version:
-            return "stale", stale(version, now.version)
-        return None
-
-    def _commit(self, group: Sequence[Arrival]) -> int:
-        entries = [entry for upload in group for entry in upload.entries]
+    def _commit(self, entries: list[PendingReport]) -> int:
         for entry in entries:
             entry.outcome = entry.fault
         with self._store.write() as connection:
-            now, state = db.progress(connection, lock=True), task_state.read(connection)
-            if state.word == "paused":
-                raise Paused("this task is paused by its operator")
+            now, state = db.progress(connection, lock=True), task_state.going(connection)
             shut, closed = is_shut(connection, now.version), self.closed(state)
             found = find(connection, [entry.identity for entry in entries])
             fresh: dict[bytes, PendingReport] = {}
@@ -206,9 +157,20 @@ class TicketIntake(Intake):
         return now.version
 
 
+def find(connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
+    """Number, and whether a report came, of the ids that have a ticket."""
+    found: dict[bytes, tuple[int, bool]] = {}
+    for some in db.among(_TABLE.c.id, ids):
+        for row in connection.execute(sa.select(_TABLE).where(some)):
+            found[bytes(row.id)] = int(row.number), bool(row.reported)
+    return found
+
+
+def is_shut(connection: sa.Connection, version: int) -> bool:
+    """Whether the batch that acts on a version takes no report any more."""
+    return db.read_meta(connection, SHUT) == str(version)
+
+
 def _mark(connection: sa.Connection, ids: Iterable[bytes]) -> None:
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), db.CHUNK):
-        chunk = ordered[start : start + db.CHUNK]
-        changed = _TABLE.update().where(_TABLE.c.id.in_(chunk)).values(reported=True)
-        connection.execute(changed)
+    for some in db.among(_TABLE.c.id, sorted(ids)):
+        connection.execute(_TABLE.update().where(some).values(reported=True))

@@ -26,21 +26,25 @@ from tacit_service.intake import task_state
 from tacit_service.intake.task_state import TaskState
 from tacit_service.modes.periods import TwoPeriods
 from tacit_service.planning.publications import timeline
-from tacit_service.responses import IncomingReport, Outcome, Paused, Reason, Token, Unavailable
+from tacit_service.responses import IncomingReport, Outcome, Reason, Token, Unavailable
 from tacit_service.storage import database as db
 from tacit_service.storage.database import Store
+
+Refusal = tuple[Reason, str]
+"""Why nobody's report is taken: a word and a sentence."""
 
 _NOT_ACCEPTED = ("stale", "invalid", "refused")
 
 
 @dataclass(slots=True, eq=False)
 class PendingReport:
-    """A report on its way: decoded, not yet decided; its number in the task once it is counted.
+    """A report on its way: not yet decided; its number in the task once it is counted.
 
-    ``row`` is that of its sender among those who are remembered together.
+    ``sent`` is the report as it arrived, ``payload`` what its message says; ``row`` is that of its
+    sender among those who are remembered together.
     """
 
-    name: str
+    sent: IncomingReport
     identity: bytes
     version: int
     token: Token | None = None
@@ -50,9 +54,20 @@ class PendingReport:
     fault: Outcome | None = None
     outcome: Outcome | None = None
 
+    @property
+    def name(self) -> str:
+        """Its id, as text."""
+        return self.sent.id
+
     def mark_invalid(self, outcome: Any, detail: str) -> None:
         """Note what is wrong with it in itself."""
         self.fault = Outcome(self.name, outcome, None, detail)
+
+    @property
+    def sender(self) -> Token:
+        """Whose it is, where everybody has a token of their own."""
+        assert self.token is not None
+        return self.token
 
     @contextlib.contextmanager
     def judged(self) -> Iterator[None]:
@@ -73,7 +88,7 @@ class Mode(Protocol):
     def check(self) -> None:
         """Refuse to go on if what this model needs beside the database is not in order."""
 
-    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
+    def decode(self, entries: Sequence[PendingReport], publication: Publication) -> None:
         """Read the messages of reports under one publication, noting what is wrong with each."""
 
     def begin(self, connection: sa.Connection, first: int, count: int) -> None:
@@ -113,21 +128,6 @@ class Mode(Protocol):
 
     def restore_noise(self, learner: Learner, connection: sa.Connection, version: int) -> None:
         """Make the learner's next release use stored noise, if the curator added some."""
-
-
-@dataclass(slots=True, eq=False)
-class Arrival:
-    """What one client sent at once: as it arrived, and as it is decided."""
-
-    entries: list[PendingReport]
-    token: Token | None
-    reports: list[IncomingReport] = field(repr=False, default_factory=list)
-
-    def without_decoys(self) -> Arrival:
-        """What of it is decided at all."""
-        pairs = list(zip(self.entries, self.reports, strict=True))
-        kept = [(entry, report) for entry, report in pairs if entry.outcome is None]
-        return Arrival([entry for entry, _ in kept], self.token, [report for _, report in kept])
 
 
 class Acceptance:
@@ -174,7 +174,7 @@ class _NotPlain(Exception):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intake:
-    """Decides about uploads, one transaction for all that come together."""
+    """Decides about reports as they come, one transaction for all that come together."""
 
     _deployment: Deployment
     _store: Store
@@ -182,7 +182,14 @@ class Intake:
     _accepted: Acceptance
     _clock: Callable[[], float]
 
-    def settle(self, group: Sequence[Arrival]) -> int:
+    def assign(self, entries: Sequence[PendingReport]) -> None:
+        """Say of reports that do not name it which version they are of."""
+
+    def shut(self, version: int) -> bool:
+        """Whether nobody who acts on a version, the newest, can report any more: let it be so."""
+        return True
+
+    def settle(self, entries: list[PendingReport]) -> int:
         """Decide about every entry; durable when this returns. The newest version is returned.
 
         If the database broke the transaction off it is tried again: each try starts anew. If a new
@@ -190,39 +197,42 @@ class Intake:
         """
         try:
             try:
-                return self._commit(group)
+                return self._commit(entries)
             except Unavailable:
-                return self._commit(group)
+                return self._commit(entries)
         except TwoPeriods:
-            for half in _halves(group):
-                version = self.settle(half)
-            return version
+            middle = len(entries) // 2
+            self.settle(entries[:middle])
+            return self.settle(entries[middle:])
 
     def obstacle(self, version: int) -> tuple[str, str] | None:
         """Why a report under this version would not be taken now; None if it would."""
         with self._store.read() as connection:
             now, state = db.progress(connection), task_state.read(connection)
-            oldest = self._accepted.oldest(connection, now.version, state)
+            oldest = self._oldest(connection, now.version, state)
         if state.word == "paused":
-            return "paused", "this task is paused by its operator"
+            return "paused", task_state.PAUSED
         if (closed := self.closed(state)) is not None:
             return closed
-        if now.accepted >= now.population:
+        if now.accepted >= now.population and not self._deployment.ticketed:
             return "population_reached", self._full()
         if not oldest <= version <= now.version:
             return "stale", stale(version, now.version)
         return None
 
-    def _commit(self, group: Sequence[Arrival]) -> int:
-        entries = [entry for upload in group for entry in upload.entries]
+    def _oldest(self, connection: sa.Connection, newest: int, state: TaskState) -> int:
+        """The oldest version that a report may name now."""
+        return self._accepted.oldest(connection, newest, state)
+
+    def _commit(self, entries: list[PendingReport]) -> int:
         for entry in entries:
             entry.outcome = entry.fault
         version = None
         if self.closed() is None:
-            version = self._commit_plain(group, entries)
-        return self._commit_carefully(group) if version is None else version
+            version = self._commit_plain(entries)
+        return self._commit_carefully(entries) if version is None else version
 
-    def _commit_plain(self, group: Sequence[Arrival], entries: list[PendingReport]) -> int | None:
+    def _commit_plain(self, entries: list[PendingReport]) -> int | None:
         """The common case: everything is new, sound, current, and fits. None if it is not so."""
         ids = {entry.identity for entry in entries}
         if len(ids) < len(entries) or any(entry.fault is not None for entry in entries):
@@ -234,13 +244,12 @@ class Intake:
                     raise _NotPlain
                 accepted, version, row = counted
                 state = task_state.parse(row)
-                oldest = self._accepted.oldest(connection, version, state)
-                if state.word != "open":
-                    raise _NotPlain
-                if any(not oldest <= entry.version <= version for entry in entries):
+                oldest = self._oldest(connection, version, state)
+                late = any(not oldest <= entry.version <= version for entry in entries)
+                if late or state.word != "open":
                     raise _NotPlain
                 self._mode.begin(connection, accepted - len(entries), len(entries))
-                if not self._use_all_tokens(connection, group):
+                if not self._use_all_tokens(connection, entries):
                     raise _NotPlain
                 self._keep(connection, accepted - len(entries), entries)
         except _NotPlain:
@@ -254,33 +263,27 @@ class Intake:
             entry.number = number
         self._mode.keep(connection, entries)
 
-    def _use_all_tokens(self, connection: sa.Connection, group: Sequence[Arrival]) -> bool:
-        if self._deployment.settings.population.tokens != "per-device":
+    def _use_all_tokens(self, connection: sa.Connection, entries: list[PendingReport]) -> bool:
+        if self._deployment.unit == "participation":
             return True
-        wanted: Counter[int] = Counter()
-        for upload in group:
-            assert upload.token is not None
-            wanted[upload.token.id] += len(upload.entries)
+        wanted = Counter(entry.sender.id for entry in entries)
         return db.use_all_tokens(connection, wanted, self._deployment.most_reports)
 
-    def _commit_carefully(self, group: Sequence[Arrival]) -> int:
+    def _commit_carefully(self, group: list[PendingReport]) -> int:
         with self._store.write() as connection:
-            now, state = db.progress(connection), task_state.read(connection)
-            if state.word == "paused":
-                raise Paused("this task is paused by its operator")
-            oldest = self._accepted.oldest(connection, now.version, state)
+            now, state = db.progress(connection), task_state.going(connection)
+            oldest = self._oldest(connection, now.version, state)
             waiting = self._judge(group, now, oldest, self.closed(state))
             fresh = db.insert_ids(connection, [e.identity for e in waiting]) if waiting else set()
             for entry in waiting:
                 if entry.identity not in fresh:
                     entry.decide("duplicate")
             refused = self._use_tokens(connection, group)
-            entries = [e for upload in group for e in upload.entries if e.outcome is None]
+            entries = [entry for entry in group if entry.outcome is None]
             if entries:
                 first, room = db.admit(connection, len(entries))
-                if (
-                    task_state.read(connection).word != state.word
-                ):  # it changed before we held the lock
+                # it changed before we held the lock
+                if task_state.read(connection).word != state.word:
                     raise Unavailable("the task was paused or closed at this moment")
                 for entry in entries[room:]:
                     entry.decide("refused", "population_reached", self._full())
@@ -295,15 +298,11 @@ class Intake:
         return now.version
 
     def _judge(
-        self,
-        group: Sequence[Arrival],
-        now: db.Standing,
-        oldest: int,
-        closed: tuple[str, str] | None,
+        self, group: list[PendingReport], now: db.Standing, oldest: int, closed: Refusal | None
     ) -> list[PendingReport]:
         """Settle what can be settled without the database; the first of equal ids goes on."""
         waiting: dict[bytes, PendingReport] = {}
-        for entry in (entry for upload in group for entry in upload.entries):
+        for entry in group:
             if entry.identity in waiting:
                 entry.decide("duplicate")
             elif closed is not None:
@@ -316,7 +315,7 @@ class Intake:
                 waiting[entry.identity] = entry
         return list(waiting.values())
 
-    def closed(self, state: TaskState = _OPEN) -> tuple[Reason, str] | None:
+    def closed(self, state: TaskState = _OPEN) -> Refusal | None:
         """Why no report is taken at all now; None if reports are."""
         time, window = self._clock(), self._deployment.settings.window
         if window.opens is not None and time < window.opens:
@@ -330,51 +329,36 @@ class Intake:
         return f"all {self._deployment.task.users} reports of this task have arrived"
 
     def _use_tokens(
-        self, connection: sa.Connection, group: Sequence[Arrival]
+        self, connection: sa.Connection, group: list[PendingReport]
     ) -> list[PendingReport]:
         """Count reports against their device's token; those beyond are refused."""
-        if self._deployment.settings.population.tokens != "per-device":
+        if self._deployment.unit == "participation":
             return []
         now, most = db.progress(connection, lock=True), self._deployment.most_reports
         by_token: dict[int, list[PendingReport]] = {}
-        for upload in group:
-            assert upload.token is not None
-            mine = by_token.setdefault(upload.token.id, [])
-            mine += [entry for entry in upload.entries if entry.outcome is None]
-        if waiting := sum(map(len, by_token.values())):
-            self._mode.begin(connection, now.accepted, waiting)
+        waiting = [entry for entry in group if entry.outcome is None]
+        for entry in waiting:
+            by_token.setdefault(entry.sender.id, []).append(entry)
+        if waiting:
+            self._mode.begin(connection, now.accepted, len(waiting))
         rule = self._deployment.task.rule
         often = f"{most} report(s)" + (" in a period" if rule is not None and rule.period else "")
         refused: list[PendingReport] = []
         for token, entries in sorted(by_token.items()):
-            room = db.use_token(connection, token, len(entries), most) if entries else 0
+            room = db.use_token(connection, token, len(entries), most)
             for entry in entries[room:]:
                 entry.decide("refused", "token_spent", f"this token may send {often}")
             refused += entries[room:]
         return refused
 
     @staticmethod
-    def _recognise(connection: sa.Connection, group: Sequence[Arrival]) -> None:
+    def _recognise(connection: sa.Connection, group: list[PendingReport]) -> None:
         """A report that was accepted earlier is a duplicate, whatever else could be said of it."""
-        uncounted = [
-            entry
-            for upload in group
-            for entry in upload.entries
-            if entry.outcome is not None and entry.outcome.outcome in _NOT_ACCEPTED
-        ]
-        if uncounted:
-            seen = db.known_ids(connection, [entry.identity for entry in uncounted])
-            for entry in uncounted:
-                if entry.identity in seen:
-                    entry.decide("duplicate")
-
-
-def _halves(group: Sequence[Arrival]) -> Iterator[list[Arrival]]:
-    """The first half of all entries, and the other."""
-    senders = [(entry, upload.token) for upload in group for entry in upload.entries]
-    middle = len(senders) // 2
-    for half in (senders[:middle], senders[middle:]):
-        yield [Arrival([entry], token) for entry, token in half]
+        uncounted = [e for e in group if e.outcome and e.outcome.outcome in _NOT_ACCEPTED]
+        seen = db.known_ids(connection, [entry.identity for entry in uncounted])
+        for entry in uncounted:
+            if entry.identity in seen:
+                entry.decide("duplicate")
 
 
 def runs(entries: list[PendingReport]) -> Iterator[list[PendingReport]]:

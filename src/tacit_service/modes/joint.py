@@ -43,7 +43,7 @@ from tacit_service.modes.periods import Periods
 from tacit_service.planning.publications import BatchBoundaries, PublicationStore
 from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
-from tacit_service.storage import packing, schema
+from tacit_service.storage import packing
 from tacit_service.storage.database import Store
 from tacit_service.storage.ledger import NODE, DatabaseLedger
 from tacit_service.storage.vault import Vault
@@ -123,9 +123,10 @@ class JointMode:
 
     # Arrival.
 
-    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
+    def decode(self, entries: Sequence[PendingReport], publication: Publication) -> None:
         """Trajectories or returns; only their length is judged, whatever they say is clipped."""
-        for entry, text in sent:
+        for entry in entries:
+            text = entry.sent.message
             with entry.judged():
                 if self._deployment.ticketed:
                     entry.payload = messages.unpack_return(text)
@@ -183,8 +184,8 @@ class JointMode:
         assert self._people is not None
         rows: dict[bytes, int] = {}
         for entry in entries:
-            assert entry.token is not None and entry.token.digest is not None
-            entry.row = rows.setdefault(entry.token.digest, len(rows))
+            assert entry.sender.digest is not None
+            entry.row = rows.setdefault(entry.sender.digest, len(rows))
         period = self._periods.begun(connection)[-1].number
         names = self._people.pseudonyms(connection, period, list(rows))
         return self._people.recall(connection, names)
@@ -402,8 +403,7 @@ def _most_taught(statistic: Bounded) -> tuple[float, float]:
 
 
 def _mark(connection: sa.Connection) -> Mark:
-    column = schema.meta.c
-    value = connection.execute(sa.select(column.value).where(column.name == MARK)).scalar()
+    value = db.read_meta(connection, MARK)
     if value is None:
         raise InvalidInput("this database was not made for the joint model")
     releases, _, digest = value.partition(":")
@@ -411,4 +411,4 @@ def _mark(connection: sa.Connection) -> Mark:
 
 
 def _set_mark(connection: sa.Connection, mark: Mark) -> None:
-    db.put_named(connection, schema.meta, MARK, value=f"{mark.releases}:{mark.digest}")
+    db.put_meta(connection, MARK, f"{mark.releases}:{mark.digest}")

@@ -73,20 +73,19 @@ class LocalMode:
     def check(self) -> None:
         """Nothing is needed beside the database."""
 
-    def decode(self, sent: Sequence[tuple[PendingReport, str]], publication: Publication) -> None:
+    def decode(self, entries: Sequence[PendingReport], publication: Publication) -> None:
         """Messages as integers; one that no device of ours can have sent is noted as invalid."""
-        coins = [self._deployment.coin(entry.name, entry.number) for entry, _ in sent]
+        coins = [self._deployment.coin(entry.name, entry.number) for entry in entries]
         try:
-            messages = [documents.unpack_message(text) for _, text in sent]
-            self._privatizer.inspect_all(messages, publication, coins)
+            for entry in entries:
+                entry.payload = documents.unpack_message(entry.sent.message)
+            payloads = [entry.payload for entry in entries]
+            self._privatizer.inspect_all(payloads, publication, coins)
         except InvalidInput:  # at least one of them is wrong
-            for (entry, text), coin in zip(sent, coins, strict=True):
+            for entry, coin in zip(entries, coins, strict=True):
                 with entry.judged():
-                    entry.payload = documents.unpack_message(text)
+                    entry.payload = documents.unpack_message(entry.sent.message)
                     self._privatizer.inspect(entry.payload, publication, coin)
-        else:
-            for (entry, _), message in zip(sent, messages, strict=True):
-                entry.payload = message
 
     def keep(self, connection: sa.Connection, entries: list[PendingReport]) -> None:
         """One row for every stretch of them."""

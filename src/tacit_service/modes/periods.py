@@ -19,7 +19,6 @@ import sqlalchemy as sa
 from tacit.learner import BoundAgent
 from tacit_service.planning.publications import BatchBoundaries
 from tacit_service.storage import database as db
-from tacit_service.storage import schema
 
 ROW = "periods"
 """Of table ``meta``: from which report on the task is in which period; public."""
@@ -47,9 +46,7 @@ class Periods:
     @staticmethod
     def begun(connection: sa.Connection) -> list[Begun]:
         """All that have begun, in order."""
-        column = schema.meta.c
-        value = connection.execute(sa.select(column.value).where(column.name == ROW)).scalar()
-        return [Begun(*one) for one in json.loads(value or "[]")]
+        return [Begun(*one) for one in json.loads(db.read_meta(connection, ROW) or "[]")]
 
     def begin(self, connection: sa.Connection, first: int, count: int) -> bool:
         """Begin a new period if report ``first`` begins a batch and the clock says so.
@@ -65,9 +62,7 @@ class Periods:
                 raise TwoPeriods
             return False
         earlier = [one for one in begun if one.first < first]
-        db.put_named(
-            connection, schema.meta, ROW, value=json.dumps([*earlier, Begun(first, number)])
-        )
+        db.put_meta(connection, ROW, json.dumps([*earlier, Begun(first, number)]))
         return True
 
     def over(self, connection: sa.Connection, accepted: int) -> bool:

@@ -15,8 +15,7 @@ from tacit.privacy.noise import Noise, SecureNoise
 from tacit.streams import planner_streams
 from tacit_service.config.deployment import Deployment
 from tacit_service.intake import task_state
-from tacit_service.intake.tickets import Tickets
-from tacit_service.intake.uploads import Mode
+from tacit_service.intake.uploads import Intake, Mode
 from tacit_service.log_lines import event
 from tacit_service.planning.publications import BatchBoundaries, PublicationStore
 from tacit_service.storage import database as db
@@ -29,7 +28,7 @@ class Planning:
 
     Attributes:
         root: of the planner's random streams; version v is planned with those of (root, v).
-        tickets: where people are counted when they begin: says when the last can have reported.
+        intake: says when the last of a batch can have reported.
         noise: what releases draw from.
     """
 
@@ -37,11 +36,11 @@ class Planning:
     store: Store
     publications: PublicationStore
     mode: Mode
+    intake: Intake
     boundaries: BatchBoundaries
     root: int
     clock: Callable[[], float]
     steady: Callable[[], float]
-    tickets: Tickets | None = None
     noise: Callable[[], Noise] = SecureNoise
     _clean: bool = True
     _since: tuple[int, float] | None = None
@@ -74,7 +73,7 @@ class Planning:
             return False
         if end < self.deployment.task.users and not self._due(now):
             return False
-        if self.tickets is not None and not self.tickets.shut(now.version):
+        if not self.intake.shut(now.version):
             return False
         learner = self._restore(now)
         with self.store.read() as connection:

@@ -24,7 +24,7 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.planning.publications import PublicationStore
 from tacit_service.responses import ServiceRefused
 from tacit_service.storage import database as db
-from tacit_service.storage import ledger, schema
+from tacit_service.storage import ledger
 from tacit_service.storage.database import Store
 
 
@@ -141,10 +141,7 @@ def _scratch_database(deployment: Deployment, copy: Path) -> Iterator[str]:
 
 def _read(deployment: Deployment, store: Store) -> Drill:
     with store.read() as connection:
-        owner = connection.execute(
-            sa.select(schema.meta.c.value).where(schema.meta.c.name == "task_id")
-        ).scalar()
-        now = db.progress(connection)
+        owner, now = db.read_meta(connection, "task_id"), db.progress(connection)
     deployment = deployment.as_recorded(owner)
     if owner != deployment.task_id:
         return Drill(0, 0, "it belongs to another task")

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -33,6 +33,7 @@ NOTICE = {
 system's defaults are hours. The URL of the database may say otherwise."""
 CHUNK = 500
 """Ids in one statement of SQLite."""
+T = TypeVar("T")
 
 
 class Standing(NamedTuple):
@@ -62,6 +63,10 @@ _USE = (
     )
     .values(used=schema.tokens.c.used + sa.bindparam("more"))
 )
+_PUT_META = sa.text(
+    "INSERT INTO meta (name, value) VALUES (:name, :value) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 _INSERT_IDS = sa.text(
     "INSERT INTO report_ids (id) SELECT unnest(:ids) ON CONFLICT DO NOTHING RETURNING id"
 ).bindparams(sa.bindparam("ids", type_=ARRAY(BYTEA)))
@@ -87,7 +92,7 @@ UPDATE progress SET accepted = accepted + :n WHERE id = 1 AND accepted + :n <= p
 RETURNING accepted, version
 """
 STATE = "state"
-"""Row of ``meta``: open, paused or closed, see ``states.py``."""
+"""Row of ``meta``: open, paused or closed, see ``task_state.py``."""
 _STATE = f"SELECT value FROM meta WHERE name = '{STATE}'"
 
 
@@ -239,22 +244,31 @@ def set_progress(connection: sa.Connection, **values: Any) -> None:
     connection.execute(schema.progress.update().where(_ONE).values(**values))
 
 
-def put_named(connection: sa.Connection, table: sa.Table, name: str, **values: Any) -> None:
-    """Write the row of that name, in place of an older one."""
-    changed = connection.execute(table.update().where(table.c.name == name).values(**values))
-    if not changed.rowcount:
-        connection.execute(table.insert(), {"name": name, **values})
+def read_meta(connection: sa.Connection, name: str) -> str | None:
+    """The value of that name in table ``meta``; None if there is none."""
+    table = schema.meta.c
+    value: str | None = connection.execute(
+        sa.select(table.value).where(table.name == name)
+    ).scalar()
+    return value
+
+
+def put_meta(connection: sa.Connection, name: str, value: str) -> None:
+    """Write it, in place of an older one."""
+    connection.execute(_PUT_META, {"name": name, "value": value})
+
+
+def among(column: sa.ColumnElement[T], values: Sequence[T]) -> Iterator[sa.ColumnElement[bool]]:
+    """Conditions that together say: one of these values; no statement holds too many of them."""
+    for start in range(0, len(values), CHUNK):
+        yield column.in_(values[start : start + CHUNK])
 
 
 def known_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
     """Which of them were seen before."""
-    found: set[bytes] = set()
     column = schema.report_ids.c.id
-    for start in range(0, len(ids), CHUNK):
-        chunk = tuple(ids[start : start + CHUNK])
-        rows = connection.execute(sa.select(column).where(column.in_(chunk)))
-        found |= {bytes(row[0]) for row in rows}
-    return found
+    chunks = (sa.select(column).where(some) for some in among(column, ids))
+    return {bytes(one) for chunk in chunks for one in connection.execute(chunk).scalars()}
 
 
 def count_all(
@@ -321,9 +335,8 @@ def insert_ids(connection: sa.Connection, ids: Sequence[bytes]) -> set[bytes]:
 
 def forget_ids(connection: sa.Connection, ids: Sequence[bytes]) -> None:
     """Take back ids written in this transaction whose reports are refused after all."""
-    for start in range(0, len(ids), CHUNK):
-        chunk = list(ids[start : start + CHUNK])
-        connection.execute(schema.report_ids.delete().where(schema.report_ids.c.id.in_(chunk)))
+    for some in among(schema.report_ids.c.id, ids):
+        connection.execute(schema.report_ids.delete().where(some))
 
 
 def admit(connection: sa.Connection, wanted: int) -> tuple[int, int]:

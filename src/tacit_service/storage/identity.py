@@ -84,7 +84,7 @@ def open_identity(
 def _rules(connection: sa.Connection, deployment: Deployment, stored: str | None) -> dict[str, Any]:
     """The rules as they were when the database was made, or first opened by who knows rules."""
     if stored is None:
-        db.put_named(connection, schema.meta, RULES, value=spelt(deployment.rules).decode())
+        db.put_meta(connection, RULES, spelt(deployment.rules).decode())
         return deployment.rules
     rules: dict[str, Any] = json.loads(stored)
     if not same_rules(rules, deployment.rules):
@@ -100,8 +100,7 @@ def _require_same_terms(
 ) -> None:
     """Refuse a file whose terms were edited; a database without terms takes them as they are."""
     if stored is None:
-        terms = json.dumps(deployment.fixed, sort_keys=True)
-        db.put_named(connection, schema.meta, TERMS, value=terms)
+        db.put_meta(connection, TERMS, json.dumps(deployment.fixed, sort_keys=True))
         return
     before = json.loads(stored)
     for name in sorted(before.keys() | deployment.fixed.keys()):

@@ -111,25 +111,19 @@ class Vault:
         return hmac.digest(raw, self._bound(f"{use}:{name}:") + content, hashlib.sha256)
 
     def get(self, connection: sa.Connection, name: str) -> bytes | None:
-        """A stored value, None if there is none; locked until the transaction ends."""
-        column = schema.secrets.c
-        sealed = connection.execute(
-            sa.select(column.data).where(column.name == name).with_for_update()
-        ).scalar()
-        return None if sealed is None else self.unseal(name, bytes(sealed))
+        """A stored value, None if there is none; likewise locked."""
+        return self.get_many(connection, [name]).get(name)
 
     def put(self, connection: sa.Connection, name: str, data: bytes) -> None:
         """Store a value in place of an older one."""
-        db.put_named(connection, schema.secrets, name, data=self.seal(name, data))
+        self.put_many(connection, {name: data})
 
     def get_many(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, bytes]:
-        """Those of some values that are stored."""
+        """Those of some values that are stored; locked until the transaction ends."""
         column, found = schema.secrets.c, {}
-        for start in range(0, len(names), db.CHUNK):
-            chunk = column.name.in_(names[start : start + db.CHUNK])
-            for name, sealed in connection.execute(
-                sa.select(column.name, column.data).where(chunk).with_for_update()
-            ):
+        for some in db.among(column.name, names):
+            wanted = sa.select(column.name, column.data).where(some).with_for_update()
+            for name, sealed in connection.execute(wanted):
                 found[name] = self.unseal(name, bytes(sealed))
         return found
 
@@ -141,8 +135,7 @@ class Vault:
     @staticmethod
     def delete(connection: sa.Connection, *names: str) -> None:
         """Forget values for good."""
-        for start in range(0, len(names), db.CHUNK):
-            some = schema.secrets.c.name.in_(names[start : start + db.CHUNK])
+        for some in db.among(schema.secrets.c.name, names):
             connection.execute(schema.secrets.delete().where(some))
 
     @staticmethod

@@ -12,8 +12,8 @@ import pytest
 from patience import PATIENCE
 from tacit.wire import documents
 from tacit_service.http.uploads import Writer
-from tacit_service.intake.uploads import Arrival, PendingReport
-from tacit_service.responses import Outcome, Unavailable, UploadAnswer
+from tacit_service.intake.uploads import PendingReport
+from tacit_service.responses import IncomingReport, Outcome, Unavailable, UploadAnswer
 
 JSON = {"Content-Type": "application/json"}
 
@@ -195,27 +195,22 @@ class SlowCollector:
     """Notes which uploads came together; the first transaction takes until it is let go."""
 
     def __init__(self, fails: int = -1) -> None:
-        self.groups: list[list[Arrival]] = []
+        self.groups: list[list[list[PendingReport]]] = []
         self.fails = fails
         self.begun, self.going_on = threading.Event(), threading.Event()
 
-    def settle(self, uploads: list[Arrival]) -> list[UploadAnswer]:
+    def settle(self, uploads: list[list[PendingReport]]) -> list[UploadAnswer]:
         self.groups.append(list(uploads))
         self.begun.set()
         assert self.going_on.wait(PATIENCE)
         if len(self.groups) - 1 == self.fails:
             raise Unavailable("away")
-        return [UploadAnswer("", len(self.groups), [o.fault for o in u.entries]) for u in uploads]
+        return [UploadAnswer("", len(self.groups), [o.fault for o in u]) for u in uploads]
 
 
-def upload_of(size: int, mark: str) -> Arrival:
-    return Arrival(
-        [
-            PendingReport(mark, b"", 0, fault=Outcome(mark, "accepted", None, None))
-            for _ in range(size)
-        ],
-        None,
-    )
+def upload_of(size: int, mark: str) -> list[PendingReport]:
+    fault = Outcome(mark, "accepted", None, None)
+    return [PendingReport(IncomingReport(mark), b"", 0, fault=fault) for _ in range(size)]
 
 
 async def hand_in(collector: SlowCollector, sizes: list[int]) -> list[Any]:
