@@ -350,7 +350,7 @@ class Collector:
         with self._store.read() as connection:
             if self.deployment.task.lifetime:
                 return len(Periods.begun(connection))
-            _, _, since = timeline(connection, -1)[0]
+            since = timeline(connection)[0].published_at
         return rule.period_at(self.clock()) - rule.period_at(since) + 1
 
     def status(self) -> Status:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,20 +18,12 @@ from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.task.task import table_sizes
-from tacit_service.responses import Status, Trouble
+from tacit_service.planning.publications import Version
+from tacit_service.responses import Status
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
     from tacit_service.config.deployment import Deployment, Ids
-
-
-@dataclass(frozen=True)
-class Version:
-    """When a policy was published, and how many users are in the release behind it."""
-
-    version: int
-    users: int
-    published_at: float
 
 
 @dataclass(frozen=True)
@@ -41,34 +33,29 @@ class Facts:
     Attributes:
         deployment: what the operator declared.
         now: the moment, in unix time.
-        accepted: reports counted so far.
-        next_batch: further reports until the next policy can be planned; None after the last.
-        state: "open", "paused" or "closed".
-        planner_alive: whether somebody plans.
-        trouble: why the service is not ready, None if it is.
-        versions: every publication, oldest first.
+        status: public numbers of that moment.
+        versions: every publication, oldest first; there is at least one.
         shown: the publication whose action map is shown.
         before: the one before it, None for the first.
         estimates: by version, as far as they were worked out.
-        ledger: its public summary.
         schema: version of the database's schema.
         ids: who decides the ids of reports.
     """
 
     deployment: Deployment
     now: float
-    accepted: int
-    next_batch: int | None
-    state: str
-    planner_alive: bool
-    trouble: Trouble | None
+    status: Status
     versions: Sequence[Version]
-    shown: Publication | None
+    shown: Publication
     before: Publication | None
     estimates: Mapping[int, ValueBand]
-    ledger: Mapping[str, Any]
     schema: str
-    ids: Ids = "chosen"
+    ids: Ids
+
+    @property
+    def next_batch(self) -> int | None:
+        """Further reports until the next policy can be planned; None after the last."""
+        return None if self.status.finished else self.status.next_batch
 
 
 GROWTH = 1.15
@@ -103,34 +90,21 @@ class FactReader:
                 fresh = time.monotonic()
                 self._recent = {v: x for v, x in self._recent.items() if fresh - x[0] < FRESH}
                 self._recent[version] = (fresh, facts)
-            return replace(
-                facts,
-                now=self._collector.clock(),
-                accepted=status.accepted,
-                next_batch=None if status.finished else status.next_batch,
-                state=status.state,
-                planner_alive=status.planner_alive,
-                trouble=status.trouble,
-            )
+            return replace(facts, now=self._collector.clock(), status=status)
 
     def _read(self, version: int | None, status: Status) -> Facts:
-        collector = self._collector
+        collector, publications = self._collector, self._collector.publications
         self._catch_up(status.version)
         newest = len(self._versions) - 1
         shown = newest if version is None or not 0 <= version <= newest else version
         return Facts(
             deployment=collector.deployment,
             now=collector.clock(),
-            accepted=status.accepted,
-            next_batch=None if status.finished else status.next_batch,
-            state=status.state,
-            planner_alive=status.planner_alive,
-            trouble=status.trouble,
+            status=status,
             versions=tuple(self._versions),
-            shown=collector.publications.published(shown).publication if newest >= 0 else None,
-            before=collector.publications.published(shown - 1).publication if shown > 0 else None,
+            shown=publications.publication(shown),
+            before=publications.publication(shown - 1) if shown else None,
             estimates=dict(self._estimates),
-            ledger=status.budget,
             schema=collector.schema(),
             ids=collector.ids,
         )
@@ -138,8 +112,7 @@ class FactReader:
     def _catch_up(self, newest: int) -> None:
         """Read new versions, and work out what is said about them."""
         if newest >= len(self._versions):
-            for entry in self._collector.publications.timeline(after=len(self._versions) - 1):
-                self._versions.append(Version(*entry))
+            self._versions += self._collector.publications.timeline(len(self._versions) - 1)
         wanted = chosen(len(self._versions))
         for forgotten in set(self._estimates) - set(wanted):
             del self._estimates[forgotten]
@@ -150,28 +123,21 @@ class FactReader:
                 self._estimates[version] = self._estimate(version)
 
     def _estimate(self, version: int) -> ValueBand:
-        bound, entry = (
-            self._collector.deployment.bound,
-            self._collector.publications.published(version),
-        )
-        if self._collector.deployment.ticketed:
-            return value_of_played_batch(entry.publication)
-        return value_band(
-            bound.task, bound.planner, entry.release, entry.publication, version, self._baselines()
-        )
-
-    def _baselines(self) -> dict[str, Policy]:
-        """What a policy is compared with: all of it public."""
-        deployment = self._collector.deployment
-        task = deployment.task
-        H, S, A = table_sizes(task)
+        deployment, publications = self._collector.deployment, self._collector.publications
+        if deployment.ticketed:
+            return value_of_played_batch(publications.publication(version))
+        H, S, A = table_sizes(deployment.task)
         names = deployment.labels["actions"]
         same = f"{names[0]!r} always" if names else "action 0 always"
-        return {
+        baselines: dict[str, Policy] = {  # all of it public
             same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
             "an action at random": uniform_policy(H, S, A),
-            "the first policy": self._collector.publications.published(0).publication.policy,
+            "the first policy": publications.publication(0).policy,
         }
+        planner, made = deployment.bound.planner, publications.published(version)
+        return value_band(
+            deployment.task, planner, made.release, made.publication, version, baselines
+        )
 
 
 def chosen(count: int) -> list[int]:

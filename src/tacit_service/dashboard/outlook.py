@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import at_most
-from tacit_service.dashboard.facts import Facts, Version
+from tacit_service.dashboard.facts import Facts
 from tacit_service.dashboard.words import counted, whole
+from tacit_service.planning.publications import Version
 
 Schedule = Callable[[int], int]
 """Users until the next policy, given how many were served: public."""
@@ -56,7 +57,7 @@ def outlook(
 ) -> Outlook:
     """From public numbers: the schedule, and when which policy was published."""
     left = population - accepted
-    policies = policies_left(versions[-1].users if versions else 0, population, schedule)
+    policies = policies_left(versions[-1].users, population, schedule)
     since = _since(versions, now) if left > 0 and accepted > 0 else None
     if since is None:
         return Outlook(left, policies, None, None, None, None)
@@ -96,7 +97,7 @@ def outlook_of(facts: Facts) -> Outlook:
     """The outlook of a deployment."""
     return outlook(
         facts.versions,
-        facts.accepted,
+        facts.status.accepted,
         facts.deployment.task.users,
         facts.next_batch,
         facts.deployment.bound.schedule,
@@ -145,7 +146,7 @@ def _local(facts: Facts) -> Spending:
     words = [
         f"{who} spends its own budget before it sends anything: epsilon {at_most(each)} per report"
         + (f", {times} reports at most." if times > 1 else f", one report{_in_a_period(stated)}."),
-        f"{whole(facts.accepted)} of {counted(d.task.users, 'report')} are used; report "
+        f"{whole(facts.status.accepted)} of {counted(d.task.users, 'report')} are used; report "
         f"{whole(d.task.users + 1)} is refused.",
     ]
     if d.unit == "participation":
@@ -159,7 +160,7 @@ def _local(facts: Facts) -> Spending:
         spent_epsilon=each,
         left_epsilon=_cost(stated, times - 1, times),
         labels=("One report costs its sender", "Left after one report"),
-        share=facts.accepted / d.task.users,
+        share=facts.status.accepted / d.task.users,
         share_of="reports",
         words=tuple(words),
     )
@@ -183,7 +184,7 @@ def _joint(facts: Facts, policies_left: int | None) -> Spending:
     d = facts.deployment
     stated = d.guarantee
     made = sum(v.users > 0 for v in facts.versions)
-    charged = any((facts.ledger.get("spent") or {}).values())
+    charged = any((facts.status.budget["spent"] or {}).values())
     total, within = made + (policies_left or 0), _in_a_period(stated)
     words = [
         f"One charge of epsilon {at_most(stated.epsilon)}, delta {at_most(stated.delta, 2)}, "

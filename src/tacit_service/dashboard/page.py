@@ -23,11 +23,12 @@ from markupsafe import Markup
 from tacit.privacy.sentences import at_most
 from tacit.util.durations import in_words
 from tacit_service.dashboard import plots, words
-from tacit_service.dashboard.facts import FactReader, Facts, Version
+from tacit_service.dashboard.facts import FactReader, Facts
 from tacit_service.dashboard.outlook import outlook_of
 from tacit_service.dashboard.view import ActionMap, View, build, thinned
 from tacit_service.http.auth import documented
 from tacit_service.http.errors import ApiError
+from tacit_service.planning.publications import Version
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
@@ -183,7 +184,6 @@ def pace(users_per_day: float) -> str:
 
 def render(view: View, facts: Facts, window: Window) -> str:
     """The page as HTML."""
-    newest = facts.versions[-1] if facts.versions else None
     points = view.value.points
     value_name = _VALUES.get(view.value.kind, "Estimated value")
     d, rule = facts.deployment, facts.deployment.task.rule
@@ -198,7 +198,7 @@ def render(view: View, facts: Facts, window: Window) -> str:
     template = _environment().from_string(_asset("page.html"))
     return template.render(
         view=view,
-        newest=newest,
+        newest=facts.versions[-1],
         value=points[-1] if view.value.supported else None,
         value_name=value_name,
         forecast=outlook_of(facts),
@@ -209,8 +209,8 @@ def render(view: View, facts: Facts, window: Window) -> str:
         style=Markup(_asset("style.css")),
         script=Markup(_asset("script.js")),
         progress_bar=plots.bar(
-            facts.accepted / d.task.users,
-            f"{facts.accepted:,} of {d.task.users:,} reports",
+            facts.status.accepted / d.task.users,
+            f"{facts.status.accepted:,} of {d.task.users:,} reports",
         ),
         budget_bar=plots.bar(
             view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"
@@ -222,10 +222,10 @@ def render(view: View, facts: Facts, window: Window) -> str:
 
 
 def _users_plot(facts: Facts) -> Markup | None:
-    if facts.accepted == 0 or not facts.versions:
+    if facts.status.accepted == 0:
         return None
     points = [(v.published_at, v.users) for v in thinned(facts.versions)]
-    now = (max(facts.now, points[-1][0]), facts.accepted)
+    now = (max(facts.now, points[-1][0]), facts.status.accepted)
     return plots.users_over_time(points, now, facts.deployment.task.users)
 
 

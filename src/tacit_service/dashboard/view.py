@@ -21,10 +21,11 @@ from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.privacy import sentences
 from tacit.publication import Publication
 from tacit.wire import messages
-from tacit_service.dashboard.facts import Facts, Version
+from tacit_service.dashboard.facts import Facts
 from tacit_service.dashboard.outlook import Outlook, Spending, outlook_of, spending
 from tacit_service.dashboard.plots import BandPoint
 from tacit_service.dashboard.words import counted, iso, length, percent, real, whole
+from tacit_service.planning.publications import Version
 
 if TYPE_CHECKING:
     from tacit_service.config.deployment import Deployment, Ids
@@ -127,7 +128,6 @@ class View:
 def build(facts: Facts) -> View:
     """The view of one moment; ``stamp`` changes exactly when something but the time has changed."""
     d, window = facts.deployment, facts.deployment.settings.window
-    newest = facts.versions[-1] if facts.versions else None
     ahead = outlook_of(facts)
     guarantee = d.guarantee
     view = View(
@@ -148,17 +148,17 @@ def build(facts: Facts) -> View:
             "taking": d.taking,
             "returning": d.returning,
             "restoring": d.restoring,
-            "dishonest": dishonest(d, facts.accepted, facts.ids),
+            "dishonest": dishonest(d, facts.status.accepted, facts.ids),
             "reward_range": list(d.reward_range),
             "opens": None if window.opens is None else iso(window.opens),
             "closes": None if window.closes is None else iso(window.closes),
-            "state": facts.state,
+            "state": facts.status.state,
         },
         progress=Counted(
-            accepted=facts.accepted,
+            accepted=facts.status.accepted,
             population=d.task.users,
             unit=d.unit,
-            in_newest_policy=newest.users if newest else 0,
+            in_newest_policy=facts.versions[-1].users,
             next_policy_in=facts.next_batch,
         ),
         versions=tuple(
@@ -328,7 +328,7 @@ def _value_meaning(kind: str, facts: Facts) -> str:
             f"{what}, as the planner hopes: its optimistic value, averaged over start states. It "
             "is meant to lie above the truth. The releases of this agent do not allow a band."
         )
-    if not facts.versions or facts.versions[-1].users == 0:
+    if facts.versions[-1].users == 0:
         return "Nothing can be said before the first release with reports in it."
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
@@ -340,42 +340,41 @@ def _forecast_json(ahead: Outlook) -> dict[str, Any]:
         "users_left": ahead.users_left,
         "policies_left": ahead.policies_left,
         "users_per_day": ahead.users_per_day,
-        "pace_since": None if ahead.since is None else iso(ahead.since.published_at),
+        "pace_since": ahead.since and iso(ahead.since.published_at),
         "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
         "finished_at": None if ahead.finished_at is None else iso(ahead.finished_at),
     }
 
 
 def _health(facts: Facts) -> OperatorHealth:
-    d, window = facts.deployment, facts.deployment.settings.window
-    last = facts.versions[-1].published_at if facts.versions else None
-    intact = facts.ledger.get("verified")
+    d, window, now = facts.deployment, facts.deployment.settings.window, facts.status
+    intact, trouble = now.budget["verified"], now.trouble
     state, summary = "good", "Reports are accepted and policies are planned."
     if intact is False:
         state, summary = "trouble", "The ledger of charges is damaged: stop and restore it."
-    elif facts.trouble is not None:
-        said = facts.trouble.sentence
+    elif trouble is not None:
+        said = trouble.sentence
         state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
-    elif facts.state == "paused":
+    elif now.state == "paused":
         state = "waiting"
         summary = "Paused by its operator: devices keep their reports, and no policy is planned."
-    elif facts.state == "closed":
+    elif now.state == "closed":
         state = "waiting"
         summary = "Closed by its operator: no further report is accepted, policies stay up."
-    elif facts.accepted >= d.task.users:
+    elif now.accepted >= d.task.users:
         summary = "The population is reached: no further report is accepted, policies stay up."
     elif window.opens is not None and facts.now < window.opens:
         state, summary = "waiting", f"Reports are accepted in {length(window.opens - facts.now)}."
     elif window.closes is not None and facts.now >= window.closes:
         state, summary = "waiting", "The validity window is over: no further report is accepted."
-    elif facts.accepted == 0:
+    elif now.accepted == 0:
         state, summary = "waiting", "Ready; nobody has taken part yet."
     return OperatorHealth(
         state=state,
         summary=summary,
-        reason=None if facts.trouble is None else facts.trouble.reason,
-        planner_alive=facts.planner_alive,
-        last_published=None if last is None else iso(last),
+        reason=trouble and trouble.reason,
+        planner_alive=now.planner_alive,
+        last_published=iso(facts.versions[-1].published_at),
         schema=facts.schema,
         ledger_intact=intact,
     )
@@ -415,11 +414,11 @@ class ActionMap:
 
 
 def action_map(
-    deployment: Deployment, shown: Publication | None, before: Publication | None
+    deployment: Deployment, shown: Publication, before: Publication | None
 ) -> ActionMap | None:
-    """The map of a publication; None before the first, or where a policy is no table."""
-    found = None if shown is None else _table(shown.policy)
-    if shown is None or found is None:
+    """The map of a publication; None where a policy is no table."""
+    found = _table(shown.policy)
+    if found is None:
         return None
     table, certainty = found
     earlier = None if before is None else _table(before.policy)

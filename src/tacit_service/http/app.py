@@ -65,9 +65,9 @@ def monitor_app(collector: Collector, planner: PlannerLoop) -> FastAPI:
 def _metrics(collector: Collector, planner: PlannerLoop | None) -> Metrics:
     """Counters, told of what the planner does."""
     metrics = Metrics(collector.deployment.stem, collector.deployment.model)
-    collector.readiness.failed = metrics.planner_failed
+    collector.readiness.failed = metrics.failures.inc
     if planner is not None:
-        planner.timed = metrics.time_plan
+        planner.timed = metrics.planning.observe
     return metrics
 
 

@@ -8,7 +8,7 @@ may hold what was being handled.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -52,6 +52,16 @@ CODES: dict[str, int] = {
 """Every code with its status; the OpenAPI document lists them."""
 
 
+_KINDS: dict[type[TacitError], tuple[str, str | None]] = {
+    UnknownTask: ("unknown_task", "fetch /v1/task"),
+    UnknownVersion: ("unknown_version", "fetch /v1/policy"),
+    Paused: ("paused", "keep the report, and send the same bytes later"),
+    TaskClosed: ("closed", None),
+    InvalidInput: ("invalid", "compare with /openapi.json"),
+}
+"""What a client is told of our errors, the narrower kinds first: code and hint."""
+
+
 class ApiError(TacitError):
     """Answered as it is: the code decides the status."""
 
@@ -92,35 +102,26 @@ def answer_unexpected(error: Exception) -> Response:
 
 def install(app: FastAPI) -> None:
     """Give every error that is not unexpected the same shape."""
-    shapes: dict[type[Exception], Callable[[Any], ApiError]] = {
-        TacitError: shape,
-        RequestValidationError: lambda error: invalid(error.errors()),
-        HTTPException: _http_error,
-    }
-    for kind, made in shapes.items():
 
-        async def answer(request: Request, error: Exception, made: Any = made) -> Response:
-            response: Response = made(error).response()
-            return response
+    async def answer(request: Request, error: Exception) -> Response:
+        return shape(error).response()
 
+    for kind in (TacitError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
 
 
-def shape(error: TacitError) -> ApiError:
+def shape(error: Exception) -> ApiError:
     """What a client is told of an error that says what is wrong with the request; or it goes on."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, UnknownTask):
-        return ApiError("unknown_task", str(error), "fetch /v1/task")
-    if isinstance(error, UnknownVersion):
-        return ApiError("unknown_version", str(error), "fetch /v1/policy")
-    if isinstance(error, Paused):
-        hint, pause = "keep the report, and send the same bytes later", {"Retry-After": "60"}
-        return ApiError("paused", str(error), hint, pause)
-    if isinstance(error, TaskClosed):
-        return ApiError("closed", str(error))
-    if isinstance(error, InvalidInput):
-        return ApiError("invalid", str(error), "compare with /openapi.json")
+    if isinstance(error, RequestValidationError):
+        return invalid(error.errors())
+    if isinstance(error, HTTPException):
+        return _http_error(error)
+    for kind, (code, hint) in _KINDS.items():
+        if isinstance(error, kind):
+            again = {"Retry-After": "60"} if code == "paused" else None
+            return ApiError(code, str(error), hint, again)
     raise error
 
 

@@ -42,40 +42,38 @@ class Metrics:
         self._task, self._model = task, model
         self._hidden = frozenset() if model == "local" else CONTENT_DEPENDENT
         disable_created_metrics()  # type: ignore[no-untyped-call]  # no time of a first count
-        self._registry = CollectorRegistry()
+        self._registry = registry = CollectorRegistry()
         self.requests = Counter(
             "tacit_http_requests",
             "Requests answered, by route and class of status.",
             ["task", "route", "status"],
-            registry=self._registry,
+            registry=registry,
         )
         self.reports = Counter(
             "tacit_reports",
             "Reports received since the start, by outcome.",
             ["task", "outcome"],
-            registry=self._registry,
+            registry=registry,
         )
         self.failures = Counter(
             "tacit_planner_failures",
             "Rounds of the planner that failed since the start.",
             ["task"],
-            registry=self._registry,
-        )
+            registry=registry,
+        ).labels(task)
         self.seconds = Histogram(
             "tacit_http_request_duration_seconds",
             "Time to answer, of routes that take nothing from a person.",
             ["task", "route"],
-            registry=self._registry,
+            registry=registry,
         )
         self.planning = Histogram(
             "tacit_planner_duration_seconds",
             "Time to absorb a batch, release, plan and publish.",
             ["task"],
             buckets=(0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800),
-            registry=self._registry,
-        )
-        self.failures.labels(task)  # shown as 0 before the first
-        self.planning.labels(task)
+            registry=registry,
+        ).labels(task)
 
     def text(self, status: Status | None) -> bytes:
         """The page that Prometheus reads; with several workers, the sum over all of them.
@@ -103,14 +101,6 @@ class Metrics:
             if outcome not in self._hidden:
                 self.reports.labels(self._task, outcome).inc(count)
 
-    def time_plan(self, seconds: float) -> None:
-        """One version was planned by this process."""
-        self.planning.labels(self._task).observe(seconds)
-
-    def planner_failed(self) -> None:
-        """One round of this process's planner failed."""
-        self.failures.labels(self._task).inc()
-
 
 class _State(Source):
     """Gauges as they were read a moment ago; a task that could not be read is not ready."""
@@ -130,6 +120,7 @@ class _State(Source):
         yield self._gauge("ready", "Whether the service does all of its work.", ready)
         if now is None:
             return
+        sound = bool(now.budget["verified"])
         for name, text, value in (
             ("population", "Reports the budget is for.", now.population),
             ("accepted", "Reports accepted so far.", now.accepted),
@@ -139,11 +130,7 @@ class _State(Source):
             ("published_timestamp_seconds", "Unix time of the newest policy.", now.last_published),
             ("planner_alive", "Whether a process holds the planner's lease.", now.planner_alive),
             ("open", "Whether it is neither paused nor closed.", now.state == "open"),
-            (
-                "ledger_verified",
-                "Whether every line of the ledger is sound.",
-                bool(now.budget["verified"]),
-            ),
+            ("ledger_verified", "Whether every line of the ledger is sound.", sound),
         ):
             yield self._gauge(name, text, value)
         budget = GaugeMetricFamily(

@@ -7,7 +7,7 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -77,12 +77,20 @@ def body(publication: Publication, deployment: Deployment, users: int, previous:
     return strict_json.canonical(learned.to_json())
 
 
-def timeline(connection: sa.Connection, after: int) -> list[tuple[int, int, float]]:
-    """Version, users and time of every publication after a version, oldest first."""
+class Version(NamedTuple):
+    """When a policy was published, and how many users are in the release behind it."""
+
+    version: int
+    users: int
+    published_at: float
+
+
+def timeline(connection: sa.Connection, after: int = -1) -> list[Version]:
+    """Every publication after a version, oldest first, without its arrays."""
     column = schema.publications.c
     wanted = sa.select(column.version, column.users, column.published_at)
     rows = connection.execute(wanted.where(column.version > after).order_by(column.version))
-    return [(row.version, row.users, row.published_at) for row in rows]
+    return [Version(*row) for row in rows]
 
 
 class PublicationStore:
@@ -164,8 +172,8 @@ class PublicationStore:
             raise UnknownVersion(f"policy version {version} was never published")
         return row
 
-    def timeline(self, after: int = -1) -> list[tuple[int, int, float]]:
-        """Version, users and time of every publication after a version: without their arrays."""
+    def timeline(self, after: int) -> list[Version]:
+        """Likewise."""
         with self._store.read() as connection:
             return timeline(connection, after)
 

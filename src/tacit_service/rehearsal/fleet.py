@@ -27,8 +27,8 @@ from tacit.policies.base import Policy
 from tacit.wire import documents
 from tacit_service.rehearsal.people import SearchPeople, TablePeople
 
-TRUSTING = 1e6
-"""Simulated people accept any epsilon: they have nothing to lose."""
+TRUSTING: dict[str, Any] = {"max_epsilon": 1e6, "max_delta": 1.0, "model": "joint"}
+"""Simulated people accept anything: they have nothing to lose."""
 
 BETWEEN, WAIT = "batch_full", 0.2
 """Why nobody can begin while the reports of a full batch are waited for; seconds until the next
@@ -39,11 +39,12 @@ Watch = Callable[[int], None]
 
 
 @dataclass
-class Calendar:
-    """A simulated person's clock: it stands still while they live, then their report is due.
+class VirtualClock:
+    """Time that passes when somebody says so.
 
-    The collector's clock is real, so a fleet of week-long episodes takes no weeks, and says nothing
-    about who would come too late: ``virtual_fleet.py`` does.
+    Every simulated person of a fleet has one: it stands still while they live, then their report is
+    due. The collector's clock is real, so a fleet of week-long episodes takes no weeks, and says
+    nothing about who would come too late: ``virtual_fleet.py`` does.
     """
 
     now: float = 0.0
@@ -145,7 +146,7 @@ class Fleet:
     def _send(self, api: Api, person: int) -> None:
         if (token := self._next_token()) is None:
             return
-        calendar = Calendar()
+        calendar = VirtualClock()
         with self._device(api, person, token, calendar) as device:
             try:
                 self._live(device, person)
@@ -173,16 +174,7 @@ class Fleet:
     def _device(self, api: Api, person: int, token: str, clock: Callable[[], float]) -> Device:
         told = f"{self.terms.task_id}:fleet {self.seed}:{person}"
         name = hashlib.sha256(told.encode()).hexdigest()[:32]
-        return Device(
-            api,
-            None,
-            max_epsilon=TRUSTING,
-            max_delta=1.0,
-            model="joint",
-            token=token,
-            report_id=lambda: name,
-            clock=clock,
-        )
+        return Device(api, None, token=token, report_id=lambda: name, clock=clock, **TRUSTING)
 
     def _settle(self, delivery: Delivery, token: str) -> None:
         outcome = delivery.reason or delivery.outcome or "unsent"

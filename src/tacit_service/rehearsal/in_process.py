@@ -19,9 +19,10 @@ from tacit_service.config.deployment import Deployment
 from tacit_service.dashboard.facts import FactReader
 from tacit_service.dashboard.view import build
 from tacit_service.planning.loop import PlannerLoop
+from tacit_service.rehearsal.fleet import VirtualClock
 from tacit_service.rehearsal.people import SearchPeople, TablePeople
 from tacit_service.rehearsal.returning_fleet import ReturningFleet, ReturnPattern
-from tacit_service.rehearsal.virtual_fleet import EPOCH, VirtualClock, VirtualFleet
+from tacit_service.rehearsal.virtual_fleet import EPOCH, VirtualFleet
 from tacit_service.responses import IncomingReport
 
 

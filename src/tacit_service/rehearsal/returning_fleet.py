@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -123,16 +124,8 @@ class ReturningFleet(VirtualFleet):
 
     def _device_of(self, person: int) -> Device:
         if person not in self._devices:
-            self._devices[person] = Device(
-                self._api,
-                None,
-                max_epsilon=TRUSTING,
-                max_delta=1.0,
-                model="joint",
-                token=self.tokens[person],
-                clock=self.clock,
-                decoys=self.returns.decoys,
-            )
+            own: dict[str, Any] = {"token": self.tokens[person], "decoys": self.returns.decoys}
+            self._devices[person] = Device(self._api, None, clock=self.clock, **own, **TRUSTING)
         return self._devices[person]
 
     def _deliver(self, person: int) -> None:

@@ -16,21 +16,10 @@ import numpy as np
 
 from tacit.client.device import Device
 from tacit.client.errors import NotTaken
-from tacit_service.rehearsal.fleet import Fleet, Watch
+from tacit_service.rehearsal.fleet import Fleet, VirtualClock, Watch
 
 EPOCH = 1_800_000_000.0
 """What a virtual clock shows first, where the task does not say when it opens."""
-
-
-@dataclass
-class VirtualClock:
-    """Unix time that passes when somebody says so."""
-
-    now: float = EPOCH
-
-    def __call__(self) -> float:
-        """What it shows."""
-        return self.now
 
 
 @dataclass(eq=False, repr=False)

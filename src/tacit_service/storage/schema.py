@@ -6,7 +6,9 @@ holds exact sums, counter state and stored noise (joint model), encrypted by ``v
 
 from __future__ import annotations
 
+import functools
 from importlib import resources
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
@@ -18,109 +20,95 @@ from tacit_service.responses import ServiceRefused
 
 metadata = sa.MetaData()
 
-meta = sa.Table(
-    "meta",
-    metadata,
-    sa.Column("name", sa.String(40), primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
-)
+_column = functools.partial(sa.Column, nullable=False)
+
+
+def _table(name: str, *columns: sa.SchemaItem, **more: Any) -> sa.Table:
+    return sa.Table(name, metadata, *columns, **more)
+
+
+meta = _table("meta", _column("name", sa.String(40), primary_key=True), _column("value", sa.Text))
 """The task's id and its planner's random root, fixed when the database was made."""
 
-progress = sa.Table(
+progress = _table(
     "progress",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("population", sa.BigInteger, nullable=False),
-    sa.Column("accepted", sa.BigInteger, nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("served", sa.BigInteger, nullable=False),
-    sa.Column("published_at", sa.Float, nullable=False),
-    sa.Column("finished", sa.Boolean, nullable=False),
+    _column("id", sa.Integer, primary_key=True),
+    _column("population", sa.BigInteger),
+    _column("accepted", sa.BigInteger),
+    _column("version", sa.Integer),
+    _column("served", sa.BigInteger),
+    _column("published_at", sa.Float),
+    _column("finished", sa.Boolean),
     sa.CheckConstraint("accepted <= population", name="never_one_more"),
 )
 """One row: reports accepted, newest version, and how many reports it was learned from."""
 
-report_ids = sa.Table(
-    "report_ids",
-    metadata,
-    sa.Column("id", sa.LargeBinary(16), primary_key=True),
-    sqlite_with_rowid=False,
+report_ids = _table(
+    "report_ids", _column("id", sa.LargeBinary(16), primary_key=True), sqlite_with_rowid=False
 )
 """For ever: they outlive the data, so that a replay is known as one."""
 
-tickets = sa.Table(
+tickets = _table(
     "tickets",
-    metadata,
-    sa.Column("id", sa.LargeBinary(16), primary_key=True),
-    sa.Column("number", sa.BigInteger, nullable=False, unique=True),
-    sa.Column("reported", sa.Boolean, nullable=False),
+    _column("id", sa.LargeBinary(16), primary_key=True),
+    _column("number", sa.BigInteger, nullable=False, unique=True),
+    _column("reported", sa.Boolean),
     sqlite_with_rowid=False,
 )
 """Participations of a search, for ever: an id is used up when its number is given out."""
 
-uploads = sa.Table(
+uploads = _table(
     "uploads",
-    metadata,
-    sa.Column("first", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("count", sa.Integer, nullable=False),
-    sa.Column("data", sa.LargeBinary, nullable=False),
+    _column("first", sa.BigInteger, primary_key=True, autoincrement=False),
+    _column("count", sa.Integer),
+    _column("data", sa.LargeBinary),
 )
 """Randomized messages (local model) by the number of the first one, until they are absorbed."""
 
-publications = sa.Table(
+publications = _table(
     "publications",
-    metadata,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("users", sa.BigInteger, nullable=False),
-    sa.Column("published_at", sa.Float, nullable=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-    sa.Column("release", sa.LargeBinary, nullable=False),
+    _column("version", sa.Integer, primary_key=True, autoincrement=False),
+    _column("users", sa.BigInteger),
+    _column("published_at", sa.Float),
+    _column("body", sa.LargeBinary),
+    _column("release", sa.LargeBinary),
 )
 """The billboard: every policy as it was sent, and the release it was planned on."""
 
-learner = sa.Table(
-    "learner",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("data", sa.LargeBinary, nullable=False),
+learner = _table(
+    "learner", _column("id", sa.Integer, primary_key=True), _column("data", sa.LargeBinary)
 )
 """Sums of randomized reports (local model)."""
 
-secrets = sa.Table(
-    "secrets",
-    metadata,
-    sa.Column("name", sa.String(80), primary_key=True),
-    sa.Column("data", sa.LargeBinary, nullable=False),
+secrets = _table(
+    "secrets", _column("name", sa.String(80), primary_key=True), _column("data", sa.LargeBinary)
 )
 """Everything secret (joint model), encrypted: exact sums, counter state, stored noise."""
 
-ledger = sa.Table(
+ledger = _table(
     "ledger",
-    metadata,
-    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("line", sa.LargeBinary, nullable=False),
+    _column("sequence", sa.Integer, primary_key=True, autoincrement=False),
+    _column("line", sa.LargeBinary),
 )
 """The hash-chained lines of the privacy ledger."""
 
-tokens = sa.Table(
+tokens = _table(
     "tokens",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
-    sa.Column("role", sa.String(20), nullable=False),
-    sa.Column("label", sa.String(200), nullable=False),
-    sa.Column("issued_at", sa.Float, nullable=False),
-    sa.Column("revoked_at", sa.Float, nullable=True),
-    sa.Column("used", sa.BigInteger, nullable=False),
+    _column("id", sa.Integer, primary_key=True),
+    _column("digest", sa.LargeBinary(32), nullable=False, unique=True),
+    _column("role", sa.String(20)),
+    _column("label", sa.String(200)),
+    _column("issued_at", sa.Float),
+    _column("revoked_at", sa.Float, nullable=True),
+    _column("used", sa.BigInteger),
 )
 """Hashes of tokens, and how many reports each has sent."""
 
-lease = sa.Table(
+lease = _table(
     "lease",
-    metadata,
-    sa.Column("name", sa.String(40), primary_key=True),
-    sa.Column("holder", sa.String(40), nullable=False),
-    sa.Column("expires", sa.Float, key="beats", nullable=False),
+    _column("name", sa.String(40), primary_key=True),
+    _column("holder", sa.String(40)),
+    _column("expires", sa.Float, key="beats"),
 )
 """Who plans, and how many signs of life there were (in a column that once was a time)."""
 

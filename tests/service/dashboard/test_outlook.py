@@ -1,8 +1,8 @@
 import pytest
 
 from tacit.schedules import CappedBatches, Every, Geometric
-from tacit_service.dashboard.facts import Version
 from tacit_service.dashboard.outlook import WINDOW, outlook, policies_left
+from tacit_service.planning.publications import Version
 
 HOUR = 3600.0
 
@@ -44,7 +44,7 @@ def test_no_pace_before_the_first_user_and_after_the_last(accepted: int) -> None
     ahead = outlook(versions, accepted, 1_000, 100, Every(100), 50.0)
     assert ahead.users_per_day is None
     assert ahead.finished_at is None
-    assert outlook([], 0, 1_000, 100, Every(100), 50.0).policies_left == 10
+    assert outlook(versions, 0, 1_000, 100, Every(100), 50.0).policies_left == 10
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from tacit.util import durations
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.planning.loop import PlannerLoop
+from tacit_service.rehearsal.fleet import VirtualClock
 from tacit_service.rehearsal.in_process import InProcessApi
-from tacit_service.rehearsal.virtual_fleet import VirtualClock
+from tacit_service.rehearsal.virtual_fleet import EPOCH
 
 COACH = Path(__file__).resolve().parents[3] / "examples" / "health_coach"
 PER_DAY, DAYS = 150, 8
@@ -21,7 +22,7 @@ PER_DAY, DAYS = 150, 8
 @pytest.mark.parametrize("name", ["coach", "coach_joint"])
 def test_nobody_who_sends_on_time_is_stale(tmp_path, name) -> None:
     """1,200 people in 8 days; a third leaves early. By number of versions most would be stale."""
-    time, rng, outcomes = VirtualClock(), np.random.default_rng(1), Counter()
+    time, rng, outcomes = VirtualClock(EPOCH), np.random.default_rng(1), Counter()
     path = tmp_path / f"{name}.toml"
     path.write_text((COACH / f"{name}.toml").read_text())
     deployment = Deployment.load(path)
