@@ -32,7 +32,7 @@ from tacit_service.responses import (
     IncomingReport,
     SentPolicy,
     Status,
-    Taking,
+    TakingBody,
     Ticket,
     Token,
     UnknownTask,
@@ -184,7 +184,7 @@ class Collector:
         """The newest publication, or an older one, as it is sent."""
         return self.publications.entry(self._newest() if version is None else version)[1]
 
-    def would_accept(self, version: int) -> Taking:
+    def would_accept(self, version: int) -> TakingBody:
         """The body of GET /v1/taking: public, and the same for everybody who asks."""
         obstacle = self._intake.obstacle(version)
         try:
@@ -192,7 +192,7 @@ class Collector:
         except UnknownVersion:
             name = None
         reason, message = obstacle or (None, None)
-        return Taking(self.deployment.task_id, version, name, obstacle is None, reason, message)
+        return TakingBody(self.deployment.task_id, version, name, obstacle is None, reason, message)
 
     def ticket(self, task_id: str, name: str, rules: str | None, token: Token | None) -> Ticket:
         """The body of the answer to POST /v1/tickets: a participation, counted from now on.

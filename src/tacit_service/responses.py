@@ -101,23 +101,17 @@ class UploadAnswer:
 
 
 @dataclass(frozen=True)
-class Taking:
-    """Whether a report under one version would be taken now; devices ask before they randomize.
+class TakingBody:
+    """Whether a report under a version would be taken now; if not, why."""
 
-    Attributes:
-        task_id: of the task that is served.
-        version: that was asked about.
-        publication: hash of the publication of that version; None if there is none.
-        taken: the answer.
-        reason: if not, why: a word for programs.
-        message: likewise, a sentence for people.
-    """
-
+    # devices ask before they randomize
     task_id: str
     version: int
     publication: str | None
+    """Hash of the publication of that version; None if there is none."""
     taken: bool
     reason: str | None
+    """A word for programs, beside the sentence for people."""
     message: str | None
 
 

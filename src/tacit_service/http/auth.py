@@ -80,6 +80,19 @@ class Authenticator:
         return token
 
 
+BODY = (
+    *("malformed", "unauthorized", "forbidden", "request_timeout", "too_large"),
+    *("unsupported_media_type", "invalid"),
+)
+"""Errors of every route that takes a body from who has a token."""
+
+
+def takes(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the OpenAPI document says of a JSON body that is checked by hand."""
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
 def documented(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Entries of the OpenAPI document for the errors that a route can answer."""
     by_status: dict[int | str, dict[str, Any]] = {}

@@ -111,17 +111,6 @@ class PolicyBody(BaseModel):
     context: dict[str, ArrayBody]
 
 
-class TakingBody(BaseModel):
-    """Whether a report under a version would be taken now; if not, why."""
-
-    task_id: str
-    version: int
-    publication: str | None
-    taken: bool
-    reason: str | None
-    message: str | None
-
-
 class GuaranteeBody(BaseModel):
     """The guarantee for programs and for people."""
 

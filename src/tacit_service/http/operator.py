@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 
-from tacit_service.http.auth import SCHEME, Authenticator, documented
+from tacit_service.http.auth import BODY, SCHEME, Authenticator, documented, takes
 from tacit_service.http.limits import read_body
 from tacit_service.http.uploads import validated
 from tacit_service.log_lines import event
@@ -58,8 +58,8 @@ NEW_TOKENS = TypeAdapter(NewTokens)
 def operator_api(collector: Collector, auth: Authenticator) -> APIRouter:
     """The routes. Tokens are checked before anything else is."""
     routes = APIRouter(prefix="/v1/operator", tags=["operator"], dependencies=[Depends(SCHEME)])
-    limits, errors = collector.deployment.settings.server, ("unauthorized", "forbidden")
-    turns = documented(*errors, "closed")
+    limits = collector.deployment.settings.server
+    turns = documented("unauthorized", "forbidden", "closed")
 
     async def admit(request: Request, call: str) -> None:
         await auth.admit(request)
@@ -89,16 +89,8 @@ def operator_api(collector: Collector, auth: Authenticator) -> APIRouter:
         "/tokens",
         status_code=201,
         response_model=IssuedTokens,
-        responses=documented(
-            *("malformed", *errors, "request_timeout", "too_large"),
-            *("unsupported_media_type", "invalid"),
-        ),
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": NEW_TOKENS.json_schema()}},
-            }
-        },
+        responses=documented(*BODY),
+        openapi_extra=takes(NEW_TOKENS.json_schema()),
     )
     async def tokens(request: Request) -> Response:
         """Issue tokens. They are in the answer, once; the database keeps digests."""

@@ -109,16 +109,14 @@ class Readiness:
         """What is wrong now, as far as this process and the database know."""
         if self._planner is not None:
             return self._planner
-        if self._uploads is not None and self._recent():
+        fresh = self._steady() - self._uploads_at < REMEMBERED_SECONDS
+        if self._uploads is not None and fresh:
             return self._uploads
         value = db.read_meta(connection, ROW)
         return Trouble(**json.loads(value)) if value else None
 
     def _log(self, name: str, sentence: str, **more: str) -> None:
         event(name, sentence, task=self.task, **more)
-
-    def _recent(self) -> bool:
-        return self._steady() - self._uploads_at < REMEMBERED_SECONDS
 
     def _tell(self, value: str) -> None:
         """Write it down if it changed; a database that cannot be written shows itself."""

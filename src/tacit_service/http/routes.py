@@ -10,9 +10,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from tacit_service.http import models, uploads
-from tacit_service.http.auth import SCHEME, Authenticator, documented
+from tacit_service.http.auth import BODY, SCHEME, Authenticator, documented, takes
 from tacit_service.http.limits import UPLOADS, Upload, read_body
-from tacit_service.responses import Ticket, UploadAnswer
+from tacit_service.responses import TakingBody, Ticket, UploadAnswer
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
@@ -28,7 +28,6 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
     deployment = collector.deployment
     limits = deployment.settings.server
     token = [Depends(SCHEME)]
-    role = ("unauthorized", "forbidden")
     held: dict[int | str, dict[str, Any]] = {
         304: {"description": "The policy is the one already held."}
     }
@@ -52,11 +51,7 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         """The policy of one version. Public."""
         return _conditional(collector, version, if_none_match)
 
-    @routes.get(
-        "/v1/taking/{version}",
-        response_model=models.TakingBody,
-        responses=documented("invalid"),
-    )
+    @routes.get("/v1/taking/{version}", response_model=TakingBody, responses=documented("invalid"))
     def taking(version: Version) -> Response:
         """Whether a report under a version would be taken now: ask before randomizing. Public."""
         answer = dataclasses.asdict(collector.would_accept(version))
@@ -66,16 +61,8 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         "/v1/tickets",
         response_model=Ticket,
         dependencies=token,
-        responses=documented(
-            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
-            *("unsupported_media_type", "invalid"),
-        ),
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": models.TICKET.json_schema()}},
-            }
-        },
+        responses=documented(*BODY, "unknown_task", "paused"),
+        openapi_extra=takes(models.TICKET.json_schema()),
     )
     async def ticket(request: Request) -> Response:
         """Be counted before an episode of a search begins: a number, and the policy to act on.
@@ -96,13 +83,8 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         UPLOADS,
         response_model=UploadAnswer,
         dependencies=token,
-        responses=documented(
-            *("malformed", *role, "unknown_task", "request_timeout", "paused", "too_large"),
-            *("too_many_reports", "unsupported_media_type", "invalid"),
-        ),
-        openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
-        },
+        responses=documented(*BODY, "unknown_task", "paused", "too_many_reports"),
+        openapi_extra=takes(schema),
     )
     async def upload(request: Request) -> Response:
         """Hand in reports: one outcome each, in the order sent.
@@ -127,7 +109,7 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         "/v1/ledger",
         response_model=models.LedgerBody,
         dependencies=token,
-        responses=documented(*role),
+        responses=documented("unauthorized", "forbidden"),
     )
     async def ledger(request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""

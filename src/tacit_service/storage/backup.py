@@ -57,7 +57,7 @@ def backup(deployment: Deployment, to: Path, *, key: bool) -> list[Path]:
         if deployment.database.startswith("sqlite"):
             _copy_sqlite(Path(str(url.database)), to)
         else:
-            _dump_postgresql(url, to)
+            _run("pg_dump", url, "--format=custom", f"--file={to}")
     except BaseException:
         to.unlink()
         raise
@@ -73,10 +73,6 @@ def _copy_sqlite(source: Path, to: Path) -> None:
         raise InvalidInput(f"there is no database {source.name}; start the task first")
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(to)) as new:
         old.backup(new)
-
-
-def _dump_postgresql(url: sa.URL, to: Path) -> None:
-    _run("pg_dump", url, "--format=custom", f"--file={to}")
 
 
 def _run(program: str, url: sa.URL, *words: str) -> None:
