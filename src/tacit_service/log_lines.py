@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 Form = Literal["text", "json"]
-FORMS: tuple[Form, ...] = ("text", "json")
 log = logging.getLogger("tacit.service")
 
 

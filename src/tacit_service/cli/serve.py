@@ -89,6 +89,7 @@ def _serve(
     """Run it until it is told to stop."""
     from tacit_service.collector import Collector
     from tacit_service.http.server import bind, run, run_workers
+    from tacit_service.log_lines import event
 
     if workers > 1 and deployment.database.startswith("sqlite"):
         raise InvalidInput(
@@ -102,7 +103,19 @@ def _serve(
         try:
             tokens = _first_tokens(path, deployment, collector, show=show_tokens)
             _announce(path, deployment, tokens, host, listening.getsockname()[1])
-            _log_start(deployment, collector, workers)
+            stated = deployment.guarantee
+            event(
+                "started",
+                "the service starts",
+                tacit=__version__,
+                task_id=collector.deployment.task_id,
+                version=collector.status().version,
+                model=stated.model,
+                epsilon=stated.epsilon,
+                delta=stated.delta,
+                guarantee=stated.digest(),
+                workers=workers,
+            )
             if workers == 1:
                 from tacit_service.http.app import create_app
                 from tacit_service.planning.loop import PlannerLoop
@@ -122,7 +135,11 @@ def _plan(deployment: Deployment, host: str | None, port: int | None, workers: i
     from tacit_service.http.server import bind, run
     from tacit_service.planning.loop import PlannerLoop
 
-    _check_planner(host, port, workers)
+    if workers > 1 or (host is not None and port is None):
+        raise InvalidInput(
+            "a planner takes no reports: leave --workers out, and give --host with --port only, "
+            "where /livez, /readyz and /metrics then are"
+        )
     with Collector.open(deployment) as collector:
         planner = PlannerLoop(collector)
         print(f"tacit {__version__} plans {deployment.name}; stop with Ctrl-C", flush=True)
@@ -183,41 +200,26 @@ def _first_tokens(
     return said
 
 
-def _log_start(deployment: Deployment, collector: Collector, workers: int) -> None:
-    from tacit_service.log_lines import event
-
-    stated = deployment.guarantee
-    event(
-        "started",
-        "the service starts",
-        tacit=__version__,
-        task_id=collector.deployment.task_id,
-        version=collector.status().version,
-        model=stated.model,
-        epsilon=stated.epsilon,
-        delta=stated.delta,
-        guarantee=stated.digest(),
-        workers=workers,
-    )
-
-
 def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, port: int) -> None:
     """Where it is, what it guarantees, and on the first start where the tokens are."""
     from tacit.client.transport import this_machine
 
     shown = f"[{host}]" if ":" in host else host
-    say = sys.stdout.write
-    say(f"tacit {__version__} serves {deployment.name} at http://{shown}:{port} (dashboard: /)\n")
-    for line in [*facts_of(deployment), *deployment.guarantee.statement().split("\n")[:3]]:
-        say(f"  {line}\n")
+    lines = [
+        f"tacit {__version__} serves {deployment.name} at http://{shown}:{port} (dashboard: /)",
+        *facts_of(deployment),
+        *deployment.guarantee.statement().split("\n")[:3],
+    ]
     if not this_machine(host):
-        say("  Others can reach this address: put TLS in front of it, tokens travel in the clear\n")
-    for line in tokens:
-        say(f"  {line}\n")
+        lines.append(
+            "Others can reach this address: put TLS in front of it, tokens travel in the clear"
+        )
+    lines += tokens
     if deployment.unit == "user":
-        say(f"  Device tokens: tacit admin tokens {path} issue --count 1000 --out tokens.txt\n")
-    say("  Stop with Ctrl-C; uploads under way are finished first\n")
-    sys.stdout.flush()
+        lines.append(
+            f"Device tokens: tacit admin tokens {path} issue --count 1000 --out tokens.txt"
+        )
+    print(*lines, "Stop with Ctrl-C; uploads under way are finished first", sep="\n  ", flush=True)
 
 
 def write_tokens(collector: Collector, role: Role, count: int, label: str, out: Path) -> None:
@@ -230,15 +232,6 @@ def write_tokens(collector: Collector, role: Role, count: int, label: str, out: 
         raise InvalidInput(f"{out} cannot be written: {error.strerror}") from None
     with file:
         file.writelines(f"{token}\n" for token in collector.tokens.issue(role, count, label))
-
-
-def _check_planner(host: str | None, port: int | None, workers: int) -> None:
-    """Refuse what a planner has no use for."""
-    if workers > 1 or (host is not None and port is None):
-        raise InvalidInput(
-            "a planner takes no reports: leave --workers out, and give --host with --port only, "
-            "where /livez, /readyz and /metrics then are"
-        )
 
 
 def _until_told(start: Callable[[], None], stop: Callable[[], None]) -> None:

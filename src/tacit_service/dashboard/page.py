@@ -9,7 +9,7 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -215,30 +215,23 @@ def render(view: View, facts: Facts, window: Window) -> str:
         budget_bar=plots.bar(
             view.budget.share, f"{words.percent(view.budget.share)} of {view.budget.share_of} used"
         ),
-        users_plot=_users_plot(facts),
-        value_plot=_value_plot(view, value_name),
+        users_plot=_users_plot(facts) if facts.status.accepted else None,
+        value_plot=plots.value_over_users(points, view.value.span, value_name)
+        if len(points) > 1
+        else None,
         map=None if view.policy is None else _map(view.policy, facts.versions, window),
     )
 
 
-def _users_plot(facts: Facts) -> Markup | None:
-    if facts.status.accepted == 0:
-        return None
+def _users_plot(facts: Facts) -> Markup:
     points = [(v.published_at, v.users) for v in thinned(facts.versions)]
     now = (max(facts.now, points[-1][0]), facts.status.accepted)
     return plots.users_over_time(points, now, facts.deployment.task.users)
 
 
-def _value_plot(view: View, name: str) -> Markup | None:
-    if len(view.value.points) < 2:
-        return None
-    return plots.value_over_users(view.value.points, view.value.span, name)
-
-
-def _map(shown: ActionMap, versions: Any, window: Window) -> dict[str, Any]:
+def _map(shown: ActionMap, versions: Sequence[Version], window: Window) -> dict[str, Any]:
     """The part of the action map that is asked for, cell by cell."""
     S, H = len(shown.states), len(shown.table)
-    state_pages, stage_pages = _pages(S, PAGE_STATES, shown.states), _pages(H, PAGE_STEPS, None)
     first_state = min(max(window.states, 0), S - 1) // PAGE_STATES * PAGE_STATES
     first_stage = min(max(window.steps, 0), H - 1) // PAGE_STEPS * PAGE_STEPS
     stages = range(first_stage, min(first_stage + PAGE_STEPS, H))
@@ -249,17 +242,18 @@ def _map(shown: ActionMap, versions: Any, window: Window) -> dict[str, Any]:
     note = ""
     if window.version is not None and window.version != shown.version:
         note = f"There is no version {window.version}; version {shown.version} is shown."
+    newest = [v.version for v in versions[-MOST_CHOICES:]]
     whole = S <= PAGE_STATES and H <= PAGE_STEPS
     said = f"Action map of {S} states and {H} steps; the table below says the same in letters"
     return {
         "version": shown.version,
-        "choices": _choices(versions, shown.version),
+        "choices": sorted({*newest, shown.version}, reverse=True),
         "legend": [
             {"letter": mark, "name": name, "colour": plots.colour(a)}
             for a, (mark, name) in enumerate(zip(shown.letters, shown.actions, strict=True))
         ],
-        "state_pages": state_pages,
-        "stage_pages": stage_pages,
+        "state_pages": _pages(shown.states, PAGE_STATES),
+        "stage_pages": _pages([str(h + 1) for h in range(H)], PAGE_STEPS),
         "first_state": first_state,
         "first_stage": first_stage,
         "stages": stages,
@@ -280,16 +274,9 @@ def _cell(shown: ActionMap, h: int, s: int) -> dict[str, str]:
     }
 
 
-def _pages(count: int, size: int, names: tuple[str, ...] | None) -> list[dict[str, Any]]:
-    """Stretches of states (by name) or steps (by number)."""
-    found = []
-    for first in range(0, count, size):
-        last = min(first + size, count) - 1
-        ends = (str(first + 1), str(last + 1)) if names is None else (names[first], names[last])
-        found.append({"first": first, "text": f"{ends[0]} to {ends[1]}"})
-    return found
-
-
-def _choices(versions: list[Version], shown: int) -> list[int]:
-    newest = [v.version for v in versions[-MOST_CHOICES:]]
-    return sorted({*newest, shown}, reverse=True)
+def _pages(names: Sequence[str], size: int) -> list[dict[str, Any]]:
+    """Stretches of states or steps."""
+    return [
+        {"first": first, "text": f"{names[first]} to {names[first : first + size][-1]}"}
+        for first in range(0, len(names), size)
+    ]

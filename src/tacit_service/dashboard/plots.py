@@ -5,6 +5,7 @@ Every plot carries a sentence that says what it shows, for those who cannot see 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -182,18 +183,16 @@ def overview(actions: Sequence[Sequence[int]], said: str) -> Markup:
     """
     stages, states = len(actions), len(actions[0])
     parts = []
-    for s in range(states):
+    for s, row in enumerate(zip(*actions, strict=True)):
         h = 0
-        while h < stages:
-            end = h
-            while end < stages and actions[end][s] == actions[h][s]:
-                end += 1
+        for action, alike in itertools.groupby(row):
+            width = len(list(alike))
             parts.append(
                 Markup('<rect class="{}" x="{}" y="{}" width="{}" height="1"/>').format(
-                    colour(actions[h][s]), h, s, end - h
+                    colour(action), h, s, width
                 )
             )
-            h = end
+            h += width
     return Markup(
         '<svg class="overview" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
         'aria-label="{}" shape-rendering="crispEdges">{}</svg>'
@@ -236,33 +235,14 @@ def _frame(
         .format(x.at(at), floor, _anchor(x.at(at)), x.at(at), floor + 20, text)
         for at, text in x.marks
     ]  # fmt: skip
-    drawn.append(
-        Markup(
-            '<path class="tick" d="M{0} {1}H{2}"/>'
-            '<text class="name middle" x="{3}" y="{4}">{5}</text>'
-            '<text class="name" x="4" y="14">{6}</text>'
-        ).format(
-            LEFT,
-            floor,
-            WIDE - RIGHT,
-            (LEFT + WIDE - RIGHT) / 2,
-            TALL - 8,
-            across,
-            up,
-        )
-    )
+    names = Markup(
+        '<path class="tick" d="M{} {}H{}"/><text class="name middle" x="{}" y="{}">{}</text>'
+        '<text class="name" x="4" y="14">{}</text>'
+    ).format(LEFT, floor, WIDE - RIGHT, (LEFT + WIDE - RIGHT) / 2, TALL - 8, across, up)
     return Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">'
-        "<title>{}</title><desc>{}</desc>{}{}</svg>"
-    ).format(
-        WIDE,
-        TALL,
-        f"{title}. {said}",
-        title,
-        said,
-        Markup("").join(drawn),
-        Markup("").join(parts),
-    )
+        "<title>{}</title><desc>{}</desc>{}</svg>"
+    ).format(WIDE, TALL, f"{title}. {said}", title, said, Markup("").join([*drawn, names, *parts]))
 
 
 def _anchor(x: float) -> str:

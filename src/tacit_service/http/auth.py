@@ -28,22 +28,6 @@ SCHEME = HTTPBearer(
 )
 
 
-def secret_of(request: Request) -> str:
-    """The token that a request carries, "" if it has none."""
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""
-
-
-def unauthorized(secret: str) -> ApiError:
-    """The answer to a token that opens nothing, or to none."""
-    return ApiError(
-        "unauthorized",
-        "the token is not valid" if secret else "this needs a token",
-        "send Authorization: Bearer TOKEN, with a token that the operator issued",
-        {"WWW-Authenticate": 'Bearer realm="tacit"'},
-    )
-
-
 class Authenticator:
     """Lets tokens of a role pass. What the database said of a token is believed for a second."""
 
@@ -53,10 +37,16 @@ class Authenticator:
 
     async def admit(self, request: Request, role: str = "operator") -> Token:
         """The token that the request carries, if it is valid and has the role."""
-        secret = secret_of(request)
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        secret = secret.strip() if scheme.lower() == "bearer" else ""
         token = await self._recognise(secret) if secret else None
         if token is None:
-            raise unauthorized(secret)
+            raise ApiError(
+                "unauthorized",
+                "the token is not valid" if secret else "this needs a token",
+                "send Authorization: Bearer TOKEN, with a token that the operator issued",
+                {"WWW-Authenticate": 'Bearer realm="tacit"'},
+            )
         if token.role != role:
             raise ApiError(
                 "forbidden",

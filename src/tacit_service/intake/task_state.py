@@ -24,7 +24,6 @@ from tacit_service.storage import database as db
 from tacit_service.storage.database import Store
 
 Word = Literal["open", "paused", "closed"]
-WORDS: tuple[Word, ...] = ("open", "paused", "closed")
 SAID: dict[Word, str] = {
     "open": "the task takes reports",
     "paused": "the task is paused: devices keep their reports, and nothing is planned",

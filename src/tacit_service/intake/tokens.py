@@ -8,6 +8,7 @@ import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 import sqlalchemy as sa
 
@@ -17,7 +18,6 @@ from tacit_service.responses import Role, Token
 from tacit_service.storage import schema
 from tacit_service.storage.database import Store
 
-ROLES = ("device", "operator")
 _PUBLIC = ("id", "role", "label", "issued_at", "revoked_at", "used")
 _COLUMNS = [schema.tokens.c[name] for name in _PUBLIC]
 
@@ -41,7 +41,7 @@ class Tokens:
 
     def issue(self, role: Role, count: int = 1, label: str = "") -> list[str]:
         """New tokens. They are returned here and never again."""
-        choice(role, "role", ROLES)
+        choice(role, "role", get_args(Role))
         count = integer(count, "count", low=1, high=1_000_000)
         if not isinstance(label, str) or len(label) > 200:
             raise InvalidInput("a label has at most 200 characters")

@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
+
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
 from tacit.privacy.noise import ZeroNoise
@@ -57,35 +59,33 @@ def verify(planning: Planning) -> Verdict:
             "nothing can be worked out again, because reports are deleted once they are absorbed; "
             "set keep_reports = true in [storage] before the first report arrives"
         )
-    learner, boundaries = (
-        Learner(planning.deployment.bound, ZeroNoise(), people=1),
-        planning.boundaries,
-    )
+    learner = Learner(planning.deployment.bound, ZeroNoise(), people=1)
     with planning.store.read() as connection:
         newest = db.progress(connection).version
         for version in range(newest + 1):
-            if version:
-                batch = list(
-                    planning.mode.reports(connection, boundaries[version - 1], boundaries[version])
-                )
-                missing = boundaries[version] - boundaries[version - 1] - len(batch)
-                if missing:
-                    problem = f"{missing} reports of the batch before version {version} are missing"
-                    return Verdict(False, problem, version, learner.served)
-                planning.mode.renew(learner, connection, boundaries[version - 1])
-                for report, named in reversed(batch):
-                    learner.absorb(report, named)
-                planning.mode.restore_noise(learner, connection, version)
-            problem = _difference(learner, planning, version)
+            problem = _absorb_batch(learner, planning, connection, version) if version else ""
+            problem = problem or _difference(learner, planning, version)
             if problem:
                 return Verdict(False, problem, version, learner.served)
         problem = planning.mode.overcounted(connection)
-        if problem:
-            return Verdict(False, problem, newest + 1, learner.served)
     said = ledger.statement(planning.store)
-    if not said["verified"]:
-        return Verdict(False, str(said["problem"]), newest + 1, learner.served)
-    return Verdict(True, "", newest + 1, learner.served)
+    sound = not problem and said["verified"]
+    return Verdict(sound, problem or said["problem"], newest + 1, learner.served)
+
+
+def _absorb_batch(
+    learner: Learner, planning: Planning, connection: sa.Connection, version: int
+) -> str:
+    """Absorb what a version was learned from; what of it is missing, as a sentence."""
+    start, end = planning.boundaries[version - 1], planning.boundaries[version]
+    batch = list(planning.mode.reports(connection, start, end))
+    if missing := end - start - len(batch):
+        return f"{missing} reports of the batch before version {version} are missing"
+    planning.mode.renew(learner, connection, start)
+    for report, named in reversed(batch):
+        learner.absorb(report, named)
+    planning.mode.restore_noise(learner, connection, version)
+    return ""
 
 
 def _difference(learner: Learner, planning: Planning, version: int) -> str:

@@ -150,8 +150,8 @@ def statement(store: Store) -> dict[str, Any]:
     except (LedgerDamaged, TacitError) as damage:
         return {"verified": False, "problem": str(damage), "lines": len(lines)}
     says = book.as_json()
-    amounts = {name: says.pop(name) for name in ("spent", "reserved", "remaining")}
-    rest = {name: says.pop(name) for name in ("closed", "head", "records")}
+    beside = ("spent", "reserved", "remaining", "closed", "head", "records")
+    rest = {name: says.pop(name) for name in beside}
     return {
         "verified": True,
         "problem": "",
@@ -167,6 +167,5 @@ def statement(store: Store) -> dict[str, Any]:
             }
             for entry in book.entries.values()
         ],
-        **amounts,
         **rest,
     }
