@@ -12,7 +12,7 @@ from tacit.cli.display import Told, tell
 from tacit.cli.options import DeploymentFile, Json, count, one_of, whole
 from tacit.errors import InvalidInput
 from tacit_service.cli.rehearse import rehearse
-from tacit_service.cli.serve import facts_of, write_tokens
+from tacit_service.cli.serve import facts_of, word, write_tokens
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
@@ -23,6 +23,12 @@ MOST_TOKENS = 1_000_000
 ACTIONS = {"pause": "paused", "resume": "open", "close": "closed"}
 
 admin = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def _one_of(metavar: str, *words: str) -> Any:
+    """An argument that is one of a few words."""
+    said = f"{', '.join(words[:-1])} or {words[-1]}"
+    return typer.Argument(metavar=metavar, parser=one_of(*words), help=said)
 
 
 @admin.callback(invoke_without_command=True)
@@ -118,24 +124,12 @@ def consent(deployment: DeploymentFile) -> None:
 @admin.command()
 def tokens(
     deployment: DeploymentFile,
-    action: Annotated[
-        str,
-        typer.Argument(
-            metavar="ACTION",
-            parser=one_of("issue", "list", "revoke"),
-            help="issue, list or revoke",
-        ),
-    ],
+    action: Annotated[str, _one_of("ACTION", "issue", "list", "revoke")],
     number: Annotated[
         int | None,
         typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
     ] = None,
-    role: Annotated[
-        Any,
-        typer.Option(
-            metavar="WORD", parser=one_of("device", "operator"), help="device or operator."
-        ),
-    ] = "device",
+    role: Annotated[Any, word("WORD", "device", "operator", help="device or operator.")] = "device",
     count: Annotated[int, count("How many to issue.")] = 1,
     label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
     out: Annotated[
@@ -172,10 +166,7 @@ def tokens(
 @admin.command()
 def state(
     deployment: DeploymentFile,
-    action: Annotated[
-        str,
-        typer.Argument(metavar="ACTION", parser=one_of(*ACTIONS), help="pause, resume or close"),
-    ],
+    action: Annotated[str, _one_of("ACTION", *ACTIONS)],
     yes: Annotated[
         bool, typer.Option("--yes", help="Needed to close: a closed task stays closed.")
     ] = False,
@@ -203,9 +194,7 @@ def state(
 @admin.command()
 def erase(
     deployment: DeploymentFile,
-    what: Annotated[
-        str, typer.Argument(metavar="WHAT", parser=one_of("kept", "all"), help="kept or all")
-    ],
+    what: Annotated[str, _one_of("WHAT", "kept", "all")],
     yes: Annotated[
         bool, typer.Option("--yes", help="Needed for all: it ends the task for good.")
     ] = False,

@@ -159,14 +159,8 @@ def _bar(fleet: Fleet, users: int, *, quiet: bool) -> Iterator[Watch]:
     """Reports counted, and the time that is left."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn(fleet.terms.name),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("reports counted"),
-        TimeRemainingColumn(),
-    )
-    with bar(*columns, quiet=quiet) as drawn:
+    columns = BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("reports counted")
+    with bar(TextColumn(fleet.terms.name), *columns, TimeRemainingColumn(), quiet=quiet) as drawn:
         line = drawn.add_task("", total=min(users, fleet.terms.task.users))
         drawn.update(line, completed=fleet.before)
         yield lambda counted: drawn.update(line, completed=counted)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from tacit_service.responses import Role
 
 
+def word(metavar: str, *words: str, help: str) -> Any:
+    """An option that takes one of a few words."""
+    return typer.Option(metavar=metavar, parser=one_of(*words), help=help)
+
+
 def serve(
     deployment: DeploymentFile,
     init: Annotated[bool, typer.Option("--init", help="Write a commented example here.")] = False,
@@ -33,18 +38,11 @@ def serve(
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
     role: Annotated[
         Any,
-        typer.Option(
-            metavar="WORD",
-            parser=one_of("both", "server", "planner"),
-            help="server (answers), planner (plans) or both.",
+        word(
+            "WORD", "both", "server", "planner", help="server (answers), planner (plans) or both."
         ),
     ] = "both",
-    log: Annotated[
-        Any,
-        typer.Option(
-            metavar="FORM", parser=one_of("text", "json"), help="Log lines: text or json."
-        ),
-    ] = "text",
+    log: Annotated[Any, word("FORM", "text", "json", help="Log lines: text or json.")] = "text",
     show_tokens: Annotated[
         bool,
         typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),

@@ -12,6 +12,7 @@ forgotten with their noise.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -298,11 +299,7 @@ class JointMode:
         Tickets that no report came for count as zeros.
         """
         found = 0
-        for name in self._vault.names(connection, KEPT):
-            if int(name.removeprefix(KEPT)) >= end:
-                continue
-            stored = packing.from_bytes(self._vault.get(connection, name) or b"")
-            first = int(name.removeprefix(KEPT))
+        for first, stored in self._kept(connection, end):
             if not {"rows", "versions"} <= stored.keys():
                 raise InvalidInput(
                     f"the reports that this database keeps from number {first} on were written by "
@@ -317,6 +314,15 @@ class JointMode:
         for _ in range(end - start - found if self._deployment.ticketed else 0):
             yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64)), 0
 
+    def _kept(
+        self, connection: sa.Connection, end: float = math.inf
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What is kept of reports before a number, each part with the number of its first."""
+        for name in self._vault.names(connection, KEPT):
+            first = int(name.removeprefix(KEPT))
+            if first < end:
+                yield first, packing.from_bytes(self._vault.get(connection, name) or b"")
+
     def overcounted(self, connection: sa.Connection) -> str:
         """Whether kept reports count a person beyond the rule, as a sentence; else nothing."""
         rule = self._deployment.task.rule
@@ -325,8 +331,7 @@ class JointMode:
         statistic = self._deployment.bound.statistic
         each, in_all = _most_taught(statistic)
         often, taught = Counter[str](), dict[str, Array]()
-        for name in self._vault.names(connection, KEPT):
-            stored = packing.from_bytes(self._vault.get(connection, name) or b"")
+        for _, stored in self._kept(connection):
             for row, who in zip(stored["rows"], stored["people"].tolist(), strict=True):
                 taught[who] = taught.get(who, 0.0) + _taught(statistic, row)
                 often[who] += 1

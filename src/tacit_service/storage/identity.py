@@ -39,21 +39,17 @@ def open_identity(
     if not rows:
         root = secrets.randbits(128)
         rows = {"task_id": deployment.task_id, "root": str(root), "ids": deployment.ids}
-        connection.execute(
-            schema.meta.insert(), [{"name": name, "value": value} for name, value in rows.items()]
+        for name, value in rows.items():
+            db.put_meta(connection, name, value)
+        start = db.Standing(
+            deployment.task.users,
+            accepted=0,
+            version=-1,
+            served=0,
+            published_at=0.0,
+            finished=False,
         )
-        connection.execute(
-            schema.progress.insert(),
-            {
-                "id": 1,
-                "population": deployment.task.users,
-                "accepted": 0,
-                "version": -1,
-                "served": 0,
-                "published_at": 0.0,
-                "finished": False,
-            },
-        )
+        connection.execute(schema.progress.insert(), {"id": 1, **start._asdict()})
         DatabaseLedger.create(connection, deployment)
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
