@@ -56,7 +56,6 @@ def serve(
     """
     from tacit.validate import integer
     from tacit_service.config.deployment import Deployment
-    from tacit_service.log_lines import configure
 
     if port is not None:
         integer(port, "--port", low=0, high=65535)
@@ -65,43 +64,26 @@ def serve(
         write_new(deployment, Deployment.example())
         print(f"wrote {deployment}; read it, then start: tacit serve {deployment}")
         return
+    from tacit_service.collector import Collector
+    from tacit_service.http.server import bind, run, run_workers
+    from tacit_service.log_lines import configure, event
+
     read = Deployment.load(deployment)
     configure(log)
     if role == "planner":
         _plan(read, host, port, workers)
-    else:
-        plans = role == "both"
-        _serve(deployment, read, host, port, workers, plans=plans, show_tokens=show_tokens)
-
-
-def _serve(
-    path: Path,
-    deployment: Deployment,
-    host: str | None,
-    port: int | None,
-    workers: int,
-    *,
-    plans: bool,
-    show_tokens: bool,
-) -> None:
-    """Run it until it is told to stop."""
-    from tacit_service.collector import Collector
-    from tacit_service.http.server import bind, run, run_workers
-    from tacit_service.log_lines import event
-
-    if workers > 1 and deployment.database.startswith("sqlite"):
+        return
+    if workers > 1 and read.database.startswith("sqlite"):
         raise InvalidInput(
             f"--workers {workers} needs PostgreSQL, because SQLite has one writer; leave it "
             "out, or set database in [storage]"
         )
-    server = deployment.settings.server
+    server, plans, stated = read.settings.server, role == "both", read.guarantee
     host = host or server.host
     with bind(host, server.port if port is None else port) as listening:
-        collector = Collector.open(deployment)
-        try:
-            tokens = _first_tokens(path, deployment, collector, show=show_tokens)
-            _announce(path, deployment, tokens, host, listening.getsockname()[1])
-            stated = deployment.guarantee
+        with Collector.open(read) as collector:
+            tokens = _first_tokens(deployment, read, collector, show=show_tokens)
+            _announce(deployment, read, tokens, host, listening.getsockname()[1])
             event(
                 "started",
                 "the service starts",
@@ -120,10 +102,8 @@ def _serve(
 
                 planner = PlannerLoop(collector) if plans else None
                 run(create_app(collector, planner), listening)
-        finally:
-            collector.close()
         if workers > 1:
-            run_workers(path, workers, listening, plans)
+            run_workers(deployment, workers, listening, plans)
 
 
 def _plan(deployment: Deployment, host: str | None, port: int | None, workers: int) -> None:
