@@ -76,7 +76,6 @@ def rehearse(
     d = Deployment.load(deployment)
     integer(users, "--users", low=1)
     people = fleet_population(d.settings.fleet, d.folder, d.task)
-    own_tokens = d.settings.population.tokens == "per-device"
     if virtual:
         from tacit_service.rehearsal import in_process
 
@@ -93,8 +92,7 @@ def rehearse(
     sent = Fleet(
         partial(Api, address, keep=60.0),
         people,
-        tokens=_tokens(tokens, deployment, own_tokens),
-        own_tokens=own_tokens,
+        tokens=_tokens(tokens, deployment, d.unit == "user"),
         workers=integer(workers, "--workers", low=1, high=256),
         seed=integer(seed, "--seed", low=0),
     )

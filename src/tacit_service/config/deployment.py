@@ -53,7 +53,7 @@ class Deployment:
     Attributes:
         settings: the file itself, section by section.
         folder: what relative paths in it are relative to.
-        stem: name of the file without its ending; a server of several tasks calls it so.
+        stem: name of the file without its ending; log lines and metrics call the task so.
         task: what is learned, as the learner is told.
         agent: the recipe.
         bound: the recipe fitted to the task, minimum batch included.

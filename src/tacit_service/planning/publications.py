@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import json
 import threading
-from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -94,26 +95,18 @@ def timeline(connection: sa.Connection, after: int = -1) -> list[Version]:
 
 
 class PublicationStore:
-    """Reads and writes publications; entries never change, so they are remembered."""
+    """Reads and writes publications; entries never change, so they are remembered.
+
+    Attributes:
+        entry: a publication of a version, and the bytes it is sent as.
+    """
 
     def __init__(self, deployment: Deployment, store: Store) -> None:
         self._deployment = deployment
         self._store = store
-        self._memory: OrderedDict[int, tuple[Publication, SentPolicy]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def entry(self, version: int) -> tuple[Publication, SentPolicy]:
-        """A publication, and the bytes it is sent as."""
-        with self._lock:
-            if version in self._memory:
-                self._memory.move_to_end(version)
-                return self._memory[version]
-        found = self._decode(bytes(self._row(version).body))
-        with self._lock:
-            self._memory[version] = found
-            while len(self._memory) > REMEMBERED:
-                self._memory.popitem(last=False)
-        return found
+        self.entry: Callable[[int], tuple[Publication, SentPolicy]] = functools.lru_cache(
+            maxsize=REMEMBERED
+        )(lambda version: self._decode(bytes(self._row(version).body)))
 
     def publication(self, version: int) -> Publication:
         """A publication, read back from its bytes."""

@@ -23,7 +23,6 @@ from tacit.client.errors import NotTaken, Unreachable
 from tacit.client.outbox import Delivery
 from tacit.client.terms import Terms, read_terms
 from tacit.client.transport import Api
-from tacit.policies.base import Policy
 from tacit.wire import documents
 from tacit_service.rehearsal.people import SearchPeople, TablePeople
 
@@ -73,7 +72,6 @@ class Fleet:
         people: who they are.
         tokens: one for each person, the first of them for those counted before; or the one that
             all share.
-        own_tokens: whether every person has a token of their own.
         workers: how many people are on their way at the same time.
         seed: of the people's luck. Their noise is secure all the same.
         passed: seconds of virtual time that went by.
@@ -82,7 +80,6 @@ class Fleet:
     connect: Callable[[], Api]
     people: TablePeople | SearchPeople
     tokens: Sequence[str]
-    own_tokens: bool
     workers: int = 8
     seed: int = 0
 
@@ -94,7 +91,8 @@ class Fleet:
         self.terms: Terms = read_terms(self._api.task())
         self.tally = Tally(counted=self._counted())
         self.before = self._next = self.tally.counted
-        self._tokens = deque(self.tokens[self.before :] if self.own_tokens else self.tokens)
+        self._own_tokens = self.terms.guarantee.unit == "user"
+        self._tokens = deque(self.tokens[self.before :] if self._own_tokens else self.tokens)
 
     def _counted(self) -> int:
         try:
@@ -160,13 +158,13 @@ class Fleet:
 
     def _come_back(self, reason: str, token: str) -> None:
         """Somebody who could not begin: the next person has the token, if there is one."""
-        if reason == BETWEEN and self.own_tokens:
+        if reason == BETWEEN and self._own_tokens:
             self._tokens.appendleft(token)
         self._note(reason, over=reason != BETWEEN)
 
     def _next_token(self) -> str | None:
         try:
-            return self._tokens.popleft() if self.own_tokens else self._tokens[0]
+            return self._tokens.popleft() if self._own_tokens else self._tokens[0]
         except IndexError:
             self._note("no token", over=True)
             return None
@@ -178,7 +176,7 @@ class Fleet:
 
     def _settle(self, delivery: Delivery, token: str) -> None:
         outcome = delivery.reason or delivery.outcome or "unsent"
-        if self.own_tokens and outcome == "stale":
+        if self._own_tokens and outcome == "stale":
             self._tokens.appendleft(token)  # not used: the next person has it
         self._note(outcome, over=outcome in ("population_reached", "closed"))
 
@@ -212,17 +210,14 @@ class Fleet:
                 return numbers
             time.sleep(0.5)
 
-    def policy(self, version: int | None = None) -> Policy:
-        """A published policy."""
-        answer = self._api.policy(version)
-        return documents.publication_from_json(answer, self.terms.task, self.terms.task_id).policy
-
     def score(self, versions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Values of published policies, in the operator's units, by version and users."""
-        return [
-            {**row, "value": self.people.earned(self.policy(int(row["version"])), self.terms)}
-            for row in versions
-        ]
+        return [{**row, "value": self._value(int(row["version"]))} for row in versions]
+
+    def _value(self, version: int) -> float:
+        answer, terms = self._api.policy(version), self.terms
+        published = documents.publication_from_json(answer, terms.task, terms.task_id)
+        return self.people.earned(published.policy, terms)
 
     def close(self) -> None:
         """Close the connection."""

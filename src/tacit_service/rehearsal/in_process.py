@@ -76,7 +76,7 @@ def rehearse(
     ``users`` come once, at the file's pace, or so many people come back by a law.
     """
     _check(deployment, returns)
-    pace, own = deployment.settings.population.pace, deployment.unit == "user"
+    pace, each = deployment.settings.population.pace, deployment.unit == "user"
     clock = VirtualClock(deployment.settings.window.opens or EPOCH)
     with tempfile.TemporaryDirectory(prefix="tacit-virtual-") as folder:
         place = Path(folder)
@@ -96,8 +96,7 @@ def rehearse(
             given: dict[str, Any] = {
                 "connect": lambda: InProcessApi(collector),
                 "people": people,
-                "tokens": collector.tokens.issue("device", users if own else 1, "virtual"),
-                "own_tokens": own,
+                "tokens": collector.tokens.issue("device", users if each else 1, "virtual"),
                 "seed": seed,
                 "clock": clock,
                 "plan": plan,

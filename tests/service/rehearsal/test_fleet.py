@@ -73,11 +73,7 @@ class Running:
         people = fleet_population(
             self.deployment.settings.fleet, self.deployment.folder, self.deployment.task
         )
-        own = {
-            "tokens": self.tokens,
-            "own_tokens": self.deployment.settings.population.tokens == "per-device",
-        }
-        return Fleet(partial(Api, self.address), people, **{**own, **options})
+        return Fleet(partial(Api, self.address), people, **{"tokens": self.tokens, **options})
 
     def accepted(self) -> int:
         return self.collector.status().accepted
