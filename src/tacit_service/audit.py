@@ -8,7 +8,6 @@ are kept, so that the same service in the other world meets them again.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -42,23 +41,6 @@ from tacit_service.responses import IncomingReport
 BATCHES = 20
 """Users over those audited: with so many the counter of tacit-joint makes five steps at epsilon 1,
 and the last one, which is not looked at, holds a twentieth of what it shows about the first."""
-
-_FILE = """[task]
-name = "audit"
-states = {states}
-actions = {actions}
-horizon = {horizon}
-homogeneous = {homogeneous}
-[agent]
-{agent}
-[population]
-users = {users}
-tokens = "shared"
-[updates]
-minimum_batch = {batch}
-[storage]
-witness_on_same_disk = true
-"""
 
 
 def _as_published(case: Case, first: Publication) -> bool:
@@ -198,17 +180,16 @@ def _in_memory() -> str | None:
     return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else None
 
 
-def _description(agent: Agent, task: Task, batch: int) -> str:
-    """A deployment file for the agent, with batches of that many users."""
+def _description(agent: Agent, task: Task, batch: int) -> dict[str, Any]:
+    """What a deployment file for the agent would hold, with batches of that many users."""
     assert agent.batch_parameter is not None  # else it is refused
     own = {**agent.parameters(), agent.batch_parameter: batch}
-    given = {"name": agent.name, **{name: x for name, x in own.items() if x is not None}}
-    return _FILE.format(
-        states=task.sizes["states"],
-        actions=task.sizes["actions"],
-        horizon=task.horizon,
-        homogeneous=str(task.homogeneous).lower(),
-        agent="\n".join(f"{name} = {json.dumps(value)}" for name, value in given.items()),
-        users=BATCHES * batch,
-        batch=batch,
-    )
+    sizes = {name: task.sizes[name] for name in ("states", "actions")}
+    told = {"horizon": task.horizon, "homogeneous": task.homogeneous}
+    return {
+        "task": {"name": "audit", **sizes, **told},
+        "agent": {"name": agent.name, **{name: x for name, x in own.items() if x is not None}},
+        "population": {"users": BATCHES * batch, "tokens": "shared"},
+        "updates": {"minimum_batch": batch},
+        "storage": {"witness_on_same_disk": True},
+    }

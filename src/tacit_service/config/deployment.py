@@ -96,16 +96,16 @@ class Deployment:
     @classmethod
     def parse(
         cls,
-        text: str,
+        text: str | dict[str, Any],
         path: str | Path,
         environ: Mapping[str, str] | None = None,
         *,
         stored: bool = True,
     ) -> Deployment:
-        """The same from text; relative paths in it are relative to the folder of ``path``."""
+        """The same from text, or from what it holds; paths are relative to that of ``path``."""
         path, used = Path(path), []
         try:
-            data = read_toml(text)
+            data = read_toml(text) if isinstance(text, str) else text
             used = overridden(data, SECTIONS, environ or {}, path.stem)
             return cls._build(read_settings(data), path, stored)
         except InvalidInput as error:
@@ -188,15 +188,14 @@ class Deployment:
     @property
     def returning(self) -> str:
         """How often one person may take part, and what of it is counted, in a sentence."""
-        rule, times = self.task.rule, self.task.participations
         if self.unit == "participation":
             return "Nobody counts how often a person takes part"
-        if rule is None:
-            return f"One person may take part {Participation(times).in_words()}" + (
-                "" if times == 1 else "; every time is counted, and all are paid for together"
-            )
+        rule = self.task.rule or Participation(self.task.participations)
+        said = f"One person may take part {rule.in_words()}"
+        if self.task.rule is None and rule.times == 1:
+            return said
         counted = _COUNTED[rule.teaches or "every"].format(" of a period" if rule.period else "")
-        return f"One person may take part {rule.in_words()}; {counted}"
+        return f"{said}; {counted}"
 
     @property
     def most_reports(self) -> int:

@@ -45,11 +45,6 @@ MOST_WAITING = 512
 that send nothing, or one byte at a time, keep nobody else out."""
 MOST_FILES = 65_536
 """Open files that are asked for, within what the system grants."""
-LIMITS: dict[str, Any] = {
-    "backlog": 1024,
-    "timeout_keep_alive": IDLE_SECONDS,
-    "timeout_graceful_shutdown": 30,
-}
 
 
 class Patient(HttpToolsProtocol):
@@ -222,6 +217,8 @@ def settings(app: Any, **more: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        **LIMITS,
+        backlog=1024,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=30,
         **more,
     )
