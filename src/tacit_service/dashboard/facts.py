@@ -5,10 +5,11 @@ What never changes is worked out once and remembered.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,8 +66,8 @@ PATIENCE = 0.5
 """Seconds one reading spends on estimates of older versions; later ones do the rest."""
 
 FRESH = 1.0
-"""Seconds for which estimates and the action map are used again: many watchers cost little more
-than one. Numbers of users and versions are always those of now."""
+"""Seconds for which estimates are used again: many watchers cost little more than one. Numbers of
+users and versions are always those of now."""
 
 
 class FactReader:
@@ -77,40 +78,35 @@ class FactReader:
         self._lock = threading.Lock()
         self._versions: list[Version] = []
         self._estimates: dict[int, ValueBand] = {}
-        self._recent: dict[int | None, tuple[float, Facts]] = {}
+        self._schema = ""
+        self._caught_up = -math.inf
 
     def read(self, version: int | None) -> Facts:
         """Public numbers of now, with the action map of a version (None, or unknown: newest)."""
-        with self._lock:
-            status = self._collector.status()
-            at, facts = self._recent.get(version, (-FRESH, None))
-            old = time.monotonic() - at >= FRESH
-            if facts is None or old or status.version >= len(facts.versions):
-                facts = self._read(version, status)
-                fresh = time.monotonic()
-                self._recent = {v: x for v, x in self._recent.items() if fresh - x[0] < FRESH}
-                self._recent[version] = (fresh, facts)
-            return replace(facts, now=self._collector.clock(), status=status)
-
-    def _read(self, version: int | None, status: Status) -> Facts:
         collector, publications = self._collector, self._collector.publications
-        self._catch_up(status.version)
-        newest = len(self._versions) - 1
-        shown = newest if version is None or not 0 <= version <= newest else version
-        return Facts(
-            deployment=collector.deployment,
-            now=collector.clock(),
-            status=status,
-            versions=tuple(self._versions),
-            shown=publications.publication(shown),
-            before=publications.publication(shown - 1) if shown else None,
-            estimates=dict(self._estimates),
-            schema=collector.schema(),
-            ids=collector.ids,
-        )
+        with self._lock:
+            status = collector.status()
+            old = time.monotonic() - self._caught_up >= FRESH
+            if old or status.version >= len(self._versions):
+                self._catch_up(status.version)
+                self._caught_up = time.monotonic()
+            newest = len(self._versions) - 1
+            shown = newest if version is None or not 0 <= version <= newest else version
+            return Facts(
+                deployment=collector.deployment,
+                now=collector.clock(),
+                status=status,
+                versions=tuple(self._versions),
+                shown=publications.publication(shown),
+                before=publications.publication(shown - 1) if shown else None,
+                estimates=dict(self._estimates),
+                schema=self._schema,
+                ids=collector.ids,
+            )
 
     def _catch_up(self, newest: int) -> None:
         """Read new versions, and work out what is said about them."""
+        self._schema = self._collector.schema()
         if newest >= len(self._versions):
             self._versions += self._collector.publications.timeline(len(self._versions) - 1)
         wanted = chosen(len(self._versions))

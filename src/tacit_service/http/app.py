@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -74,26 +74,8 @@ def _metrics(collector: Collector, planner: PlannerLoop | None) -> Metrics:
 def _assemble(
     routes: Sequence[APIRouter], collector: Collector, planner: PlannerLoop | None
 ) -> FastAPI:
-    """Routes with errors in one shape."""
-    app = FastAPI(
-        title="tacit",
-        version=__version__,
-        description=DESCRIPTION,
-        docs_url=None,  # the framework's pages load scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=_life(collector, planner),
-        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would time uploads
-    )
-    for router in routes:
-        app.include_router(router)
-    errors.install(app)
-    return app
+    """Routes with errors in one shape, and the life of the planner around them."""
 
-
-def _life(
-    collector: Collector, planner: PlannerLoop | None
-) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         if planner is not None:
@@ -103,7 +85,20 @@ def _life(
             await run_in_threadpool(planner.stop)
         await run_in_threadpool(collector.close)
 
-    return life
+    app = FastAPI(
+        title="tacit",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,  # the framework's pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=life,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would time uploads
+    )
+    for router in routes:
+        app.include_router(router)
+    errors.install(app)
+    return app
 
 
 def _beside_pages() -> dict[int | str, dict[str, Any]]:

@@ -106,23 +106,19 @@ class LocalMode:
     def absorb(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
         """Absorb the reports with numbers in [start, end), each under the version it names."""
         for first in range(start, end, AT_ONCE):
-            self._fold_some(learner, connection, first, min(first + AT_ONCE, end))
-        for report in self._missing(end - learner.served):
-            learner.absorb(report, 0)
-
-    def _fold_some(self, learner: Learner, connection: sa.Connection, start: int, end: int) -> None:
-        by_version: dict[int, list[Kept]] = defaultdict(list)
-        for report in self.kept(connection, start, end):
-            by_version[report.version].append(report)
-        for version, reports in sorted(by_version.items()):
-            publication = self._publications.publication(version)
-            learner.secret = self._privatizer.fold(
-                learner.secret,
-                [report.message for report in reports],
-                publication,
-                [self._deployment.coin(report.identity, report.number) for report in reports],
-            )
-            learner.served += len(reports)
+            by_version: dict[int, list[Kept]] = defaultdict(list)
+            for report in self.kept(connection, first, min(first + AT_ONCE, end)):
+                by_version[report.version].append(report)
+            for version, reports in sorted(by_version.items()):
+                learner.secret = self._privatizer.fold(
+                    learner.secret,
+                    [report.message for report in reports],
+                    self._publications.publication(version),
+                    [self._deployment.coin(report.identity, report.number) for report in reports],
+                )
+                learner.served += len(reports)
+        for missing in self._missing(end - learner.served):
+            learner.absorb(missing, 0)
 
     def reports(
         self, connection: sa.Connection, start: int, end: int
