@@ -372,7 +372,7 @@ def _health(facts: Facts) -> OperatorHealth:
     return OperatorHealth(
         state=state,
         summary=summary,
-        reason=trouble and trouble.reason,
+        reason=None if trouble is None else trouble.reason,
         planner_alive=now.planner_alive,
         last_published=iso(facts.versions[-1].published_at),
         schema=facts.schema,

@@ -36,7 +36,7 @@ FOLLOW_SECONDS = 0.5
 """Time between two looks of a worker whether its parent is still there."""
 TURN_SECONDS = 0.001
 """How long a thread back from the database waits for a busy one; Python's default is 5 ms."""
-HEADER_SECONDS, IDLE_SECONDS = 10.0, 20.0
+HEADER_SECONDS, IDLE_SECONDS = 10.0, 20
 """Time in which the whole head of a request must arrive: of the first one on a connection, and of
 the next one after an answer. Bytes that trickle in do not make it longer."""
 HEAD_BYTES = 16_384

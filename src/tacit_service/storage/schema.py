@@ -23,7 +23,7 @@ metadata = sa.MetaData()
 _column = functools.partial(sa.Column, nullable=False)
 
 
-def _table(name: str, *columns: sa.SchemaItem, **more: Any) -> sa.Table:
+def _table(name: str, *columns: sa.Column[Any] | sa.CheckConstraint, **more: Any) -> sa.Table:
     return sa.Table(name, metadata, *columns, **more)
 
 
