@@ -128,7 +128,7 @@ class FactReader:
         baselines: dict[str, Policy] = {  # all of it public
             same: TabularPolicy(np.zeros((H, S), dtype=np.int64)),
             "an action at random": uniform_policy(H, S, A),
-            "the first policy": publications.publication(0).policy,
+            "the first policy": publications.published(0).publication.policy,
         }
         planner, made = deployment.bound.planner, publications.published(version)
         return value_band(

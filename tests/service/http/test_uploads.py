@@ -257,6 +257,6 @@ def test_an_upload_is_written_even_if_its_client_has_gone() -> None:
         return await stays
 
     assert asyncio.run(leave()).outcomes[0].id == "stays"
-    assert [upload.entries[0].name for group in collector.groups for upload in group] == [
+    assert [upload[0].name for group in collector.groups for upload in group] == [
         *("gone", "also gone", "stays")
     ]
