@@ -16,11 +16,12 @@ from tacit_service.cli.serve import facts_of, word, write_tokens
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
+    from tacit_service.intake.task_state import Word
     from tacit_service.responses import Role
 
 MOST_TOKENS = 1_000_000
 """In one call."""
-ACTIONS = {"pause": "paused", "resume": "open", "close": "closed"}
+ACTIONS: dict[str, Word] = {"pause": "paused", "resume": "open", "close": "closed"}
 
 admin = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -91,10 +92,7 @@ def verify(deployment: DeploymentFile, as_json: Json = False) -> None:
 
     Example: tacit admin verify coach.toml
     """
-    from tacit_service.collector import Collector
-    from tacit_service.config.deployment import Deployment
-
-    with Collector.open(Deployment.load(deployment)) as collector:
+    with _opened(deployment) as collector:
         verdict = collector.verify()
     tell(Told(verdict.to_json(), [str(verdict)]), as_json=as_json)
     if not verdict.sound:
@@ -145,10 +143,8 @@ def tokens(
     Example: tacit admin tokens coach.toml issue --role device --count 1000 --out tokens.txt
     """
     from tacit.validate import integer
-    from tacit_service.collector import Collector
-    from tacit_service.config.deployment import Deployment
 
-    with Collector.open(Deployment.load(deployment)) as collector:
+    with _opened(deployment) as collector:
         if action == "list":
             told = _listed(collector)
         elif action == "revoke":
@@ -179,15 +175,12 @@ def state(
 
     Example: tacit admin state coach.toml pause
     """
-    from tacit_service.collector import Collector
-    from tacit_service.config.deployment import Deployment
-    from tacit_service.intake.task_state import SAID, WORDS
+    from tacit_service.intake.task_state import SAID
 
     if action == "close" and not yes:
         raise InvalidInput("a closed task cannot be opened again; if you mean it, add --yes")
-    with Collector.open(Deployment.load(deployment)) as collector:
-        (word,) = (word for word in WORDS if word == ACTIONS[action])
-        now = collector.set_state(word)
+    with _opened(deployment) as collector:
+        now = collector.set_state(ACTIONS[action])
     tell(Told({"state": now.word}, [SAID[now.word]]), as_json=as_json)
 
 
@@ -208,13 +201,11 @@ def erase(
 
     Example: tacit admin erase coach.toml kept
     """
-    from tacit_service.collector import Collector
-    from tacit_service.config.deployment import Deployment
     from tacit_service.storage import erase as erasing
 
     if what == "all" and not yes:
         raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
-    with Collector.open(Deployment.load(deployment)) as collector:
+    with _opened(deployment) as collector:
         said = erasing.erase(collector, "all" if what == "all" else "kept")
     lines = ["\n  ".join(("erased:", *said.erased)), "\n  ".join(("not erased:", *said.remains))]
     tell(Told(asdict(said), lines), as_json=as_json)
@@ -249,6 +240,14 @@ def backup(
 
 
 admin.command()(rehearse)
+
+
+def _opened(path: Path) -> Collector:
+    """The collector of a deployment file."""
+    from tacit_service.collector import Collector
+    from tacit_service.config.deployment import Deployment
+
+    return Collector.open(Deployment.load(path))
 
 
 def _issued(collector: Collector, role: Role, count: int, label: str, out: Path | None) -> Told:
