@@ -157,9 +157,9 @@ class Acceptance:
             return newest - self._versions + 1
         with self._lock:
             if len(self._published) <= newest:
-                for one in timeline(connection, len(self._published) - 1):
+                for _, _, time in timeline(connection, len(self._published) - 1):
                     # Never decreasing: a clock that was set back makes no version end sooner.
-                    self._published.append(max([one.published_at, *self._published[-1:]]))
+                    self._published.append(max([time, *self._published[-1:]]))
             since = state.worked(self._clock()) - self._window
             still = bisect.bisect_left(self._published, since, key=state.worked)
             return max(0, min(still - 1, newest))
