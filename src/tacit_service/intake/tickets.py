@@ -34,7 +34,7 @@ FULL, SHUT = "full", "shut"
 _TABLE = schema.tickets
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=1)
 def _order(root: int, batch: int, size: int) -> IntArray:
     """In which order the numbers of a batch are dealt: the same after every restart."""
     return stream(root, batch, "tickets").permutation(size)
