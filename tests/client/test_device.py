@@ -318,7 +318,7 @@ def test_raw_steps_are_forgotten_when_the_report_is_stored(collector, tmp_path) 
     episode.observe(0.0, 1)
     for file in tmp_path.iterdir():
         assert b"0.123456789" not in file.read_bytes()
-    assert not episode._steps
+    assert not episode._kept
     assert "hidden" in repr(episode)
     assert path.stat().st_mode & 0o777 == 0o600
 

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tacit.client.episode import Episode
 from tacit.client.errors import AlreadyTookPart, CollectorRefused, Declined, NotTaken, Unreachable
 from tacit.client.outbox import DECOY, Delivery, Outbox, StoredEpisode
-from tacit.client.participation import NextParticipation, next_participation
+from tacit.client.participation import ONCE, NextParticipation, in_utc, next_participation
 from tacit.client.report_times import ReportTimes
 from tacit.client.search_episode import SearchEpisode
 from tacit.client.terms import Model, Terms, read_terms
@@ -41,6 +40,7 @@ LATER = frozenset({"not_open", "paused", "unknown_task", "batch_full"})
 """Reasons that time may cure: a report is kept and sent again, an answer waits to become one."""
 
 
+@dataclass(eq=False, repr=False)
 class Device:
     """One user's device.
 
@@ -66,29 +66,24 @@ class Device:
             decoy and counts nothing.
     """
 
-    def __init__(
-        self,
-        collector: str | Api,
-        outbox: str | Path | None,
-        *,
-        max_epsilon: float,
-        max_delta: float = 1e-3,
-        model: Model = "local",
-        token: str | None = None,
-        report_id: Callable[[], str] = messages.new_report_id,
-        clock: Callable[[], float] = time.time,
-        decoys: bool = False,
-    ) -> None:
-        self.max_epsilon = number(max_epsilon, "max_epsilon", low=0.0)
-        self.max_delta = number(max_delta, "max_delta", low=0.0, high=1.0)
-        self.model = choice(model, "model", ("local", "joint"))
+    collector: InitVar[str | Api]
+    outbox: InitVar[str | Path | None]
+    _: KW_ONLY
+    max_epsilon: float
+    max_delta: float = 1e-3
+    model: Model = "local"
+    token: str | None = None
+    report_id: Callable[[], str] = messages.new_report_id
+    clock: Callable[[], float] = time.time
+    decoys: bool = False
+
+    def __post_init__(self, collector: str | Api, outbox: str | Path | None) -> None:
+        self.max_epsilon = number(self.max_epsilon, "max_epsilon", low=0.0)
+        self.max_delta = number(self.max_delta, "max_delta", low=0.0, high=1.0)
+        choice(self.model, "model", ("local", "joint"))
         self._api = collector if isinstance(collector, Api) else Api(collector)
         self._owns_api = not isinstance(collector, Api)
         self._outbox = Outbox(outbox)
-        self._token = token
-        self._report_id = report_id
-        self._clock = clock
-        self._decoys = decoys
         self._terms: Terms | None = None
 
     def terms(self) -> Terms:
@@ -152,7 +147,7 @@ class Device:
         self._refuse_early(now)
         terms = fetched or self.terms()
         begins = self._turn(terms, now)
-        if begins is None or begins.silent is None:
+        if begins.silent is None:
             _refuse_standstill(terms)
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
@@ -161,18 +156,18 @@ class Device:
             self._outbox.begin(saved, begins)
         return self._episode(terms, saved)
 
-    def _turn(self, terms: Terms, now: float) -> NextParticipation | None:
-        """What a participation is that begins now, of a task with a rule for those who return."""
+    def _turn(self, terms: Terms, now: float) -> NextParticipation:
+        """What a participation is that begins now."""
         rule = terms.task.rule
         if rule is None:
-            return None
+            return ONCE
         past = self._outbox.history(terms.task_id, rule.period_at(now))
         return next_participation(rule, past, now, self._too_much(terms, past.periods + 1))
 
-    def _new(self, terms: Terms, begins: NextParticipation | None) -> StoredEpisode:
+    def _new(self, terms: Terms, begins: NextParticipation) -> StoredEpisode:
         """Fetch the newest policy for an episode whose report will be taken, or that has none."""
-        silent = None if begins is None else begins.silent
-        if begins is None:
+        period, silent = begins.period, begins.silent
+        if period is None:
             self._outbox.refuse_more(terms.task_id, terms.task.participations)
         identity, version, number = self._new_id(terms, begins), None, None
         if terms.ticketed and silent is None:
@@ -187,20 +182,20 @@ class Device:
             self._refuse_vain(terms, answer)
         elif self._has_decoy(terms):
             self._obstacle(terms, answer)  # asked as before a report, whatever the answer
-        times, period = None, None if begins is None else begins.period
+        times = None
         if terms.task.duration:
-            begun = self._clock() if begins is None else begins.begun
+            begun = self.clock() if period is None else begins.begun
             times = ReportTimes.drawn(begun, terms.task.duration, terms.delay)
         return StoredEpisode(terms.task_id, identity, answer, [], times, number, period, silent)
 
     def _has_decoy(self, terms: Terms) -> bool:
         """Whether an episode that is not reported ends with a decoy."""
         first = terms.task.rule is not None and terms.task.rule.teaches == "first"
-        return self._decoys and first and terms.model == "local" and not terms.ticketed
+        return self.decoys and first and terms.model == "local" and not terms.ticketed
 
     def _ticket(self, terms: Terms, identity: str) -> tuple[int, int]:
         """Be counted: the policy's version, and the number that decides the direction."""
-        answer = self._api.ticket(terms.task_id, identity, terms.rules, self._token)
+        answer = self._api.ticket(terms.task_id, identity, terms.rules, self.token)
         try:
             version, number, reason = answer["version"], answer["number"], answer["reason"]
             if number is None:
@@ -210,19 +205,19 @@ class Device:
         except (KeyError, TypeError, InvalidInput):
             raise Unreachable("the collector's answer about a ticket cannot be read") from None
 
-    def _new_id(self, terms: Terms, begins: NextParticipation | None) -> str:
+    def _new_id(self, terms: Terms, begins: NextParticipation) -> str:
         """Of the next report: the first that the token gives and that is not in use.
 
         Every period has as many of its own as participations are counted in it.
         """
-        if begins is not None and begins.silent is not None:
+        if begins.silent is not None:
             return messages.new_report_id()
         if not terms.assigned:
-            return self._report_id()
-        if self._token is None:
+            return self.report_id()
+        if self.token is None:
             raise Declined("ids of this task's reports follow from a token, and there is none")
-        seat, counted = messages.seat(self._token, terms.task_id), terms.task.participations
-        first = 0 if begins is None else begins.period * counted
+        seat, counted = messages.seat(self.token, terms.task_id), terms.task.participations
+        first = (begins.period or 0) * counted
         ids = (messages.assigned_id(seat, k) for k in range(first, first + counted))
         return next(one for one in ids if not self._outbox.uses(one))
 
@@ -232,7 +227,7 @@ class Device:
             acted = publication.for_user(saved.number)
 
         def over() -> bool:
-            now = self._clock()
+            now = self.clock()
             self._outbox.note_clock(now)
             times = self._outbox.times(saved.report_id)
             return times is not None and times.over(now)
@@ -258,7 +253,7 @@ class Device:
 
     def _end_overdue(self) -> float:
         """Make the reports of episodes whose time is over; what the clock shows."""
-        now = self._clock()
+        now = self.clock()
         self._outbox.note_clock(now)
         for saved in self._outbox.running(self._api.address):
             if saved.times is not None and saved.times.over(now):
@@ -275,11 +270,10 @@ class Device:
         past += self._outbox.last(address)
         for times in past:
             if times is not None and not times.over(now):
-                ends = datetime.fromtimestamp(times.at(times.ends, now), UTC)
                 raise AlreadyTookPart(
                     "this device has taken part, and nothing is asked or begun before "
-                    f"{ends:%Y-%m-%d %H:%M} UTC, when the time of the episode is over: it would "
-                    "show who stopped early"
+                    f"{in_utc(times.at(times.ends, now))}, when the time of the episode is over: "
+                    "it would show who stopped early"
                 )
 
     def _refuse_vain(self, terms: Terms, publication: dict[str, Any]) -> None:
@@ -290,7 +284,7 @@ class Device:
         self._refuse_closing(terms)
 
     def _refuse_closing(self, terms: Terms) -> None:
-        last = self._clock() + terms.task.duration + terms.delay
+        last = self.clock() + terms.task.duration + terms.delay
         if terms.closes is not None and last >= terms.closes:
             raise NotTaken("closed", "the task closes before the report would be due")
 
@@ -356,12 +350,10 @@ class Device:
         """The bytes that are sent, however often: noise is added here."""
         publication, coin = _publication(waiting.publication, terms), _coin(terms, waiting)
         message = terms.reports.message(waiting.steps, publication, coin, SecureNoise())
+        report = {"id": waiting.report_id, "message": message}
         if waiting.number is not None:  # the ticket says all the rest
-            return strict_json.canonical(
-                {"reports": [{"id": waiting.report_id, "message": message}]}
-            )
-        version = waiting.publication["version"]
-        report = {"id": waiting.report_id, "version": version, "message": message}
+            return strict_json.canonical({"reports": [report]})
+        report["version"] = waiting.publication["version"]
         if "previous" in waiting.publication:  # an older collector knows no hashes
             report["publication"] = documents.publication_hash(waiting.publication)
         if terms.rules is not None:
@@ -406,7 +398,7 @@ class Device:
 
     def _upload(self, unsent: Delivery, body: bytes) -> Delivery:
         try:
-            answer = self._api.upload(body, self._token)
+            answer = self._api.upload(body, self.token)
         except CollectorRefused as refusal:
             if refusal.code not in LATER:
                 raise
@@ -419,7 +411,7 @@ class Device:
         Known as soon as an episode has begun, so that an app can have itself woken then. Needs no
         network.
         """
-        now = self._clock()
+        now = self.clock()
         self._outbox.note_clock(now)
         address = self._api.address
         waiting = [made.times for made in self._outbox.reports(address) if made.body is not None]

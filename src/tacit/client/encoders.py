@@ -6,36 +6,41 @@ made. Which reports there are is said in docs/reference/wire.md; a new kind of t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, marked
 from tacit.statistics.one_step import OneStep
+from tacit.statistics.search import RoundedReturn
 from tacit.wire import messages
-from tacit.wire.report_rules import oracles_of
+from tacit.wire.report_rules import oracles_of, sliding_of
 
 if TYPE_CHECKING:
     from tacit.arrays import IntArray
     from tacit.privacy.noise import Noise
     from tacit.publication import Publication
+    from tacit.statistics.base import Statistic
     from tacit.task.task import Task
     from tacit.trajectory import Trajectory
 
 
-class ReportEncoder(Protocol):
+class ReportEncoder(ABC):
     """How the reports of one task are made on a device."""
 
+    @abstractmethod
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """The clipped answer as JSON: all that stays of the steps."""
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """What is sent of an answer: randomized, unless the operator is trusted with it."""
+        return str(answer)
 
 
-class TrajectoryEncoder:
+class TrajectoryEncoder(ReportEncoder):
     """The trajectory itself, for an operator whom the user trusts."""
 
     def __init__(self, task: Task) -> None:
@@ -45,9 +50,22 @@ class TrajectoryEncoder:
         """All steps, always of one length."""
         return messages.pack_trajectory(lived, self._horizon)
 
-    def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
-        """As it is."""
-        return str(answer)
+
+class ReturnEncoder(ReportEncoder):
+    """The clipped return of a search itself, for an operator whom the user trusts."""
+
+    def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
+        """Eight bytes."""
+        return messages.pack_return(float(lived.rewards[0]))
+
+
+def contributed(
+    statistic: Statistic, lived: Trajectory, publication: Publication, coin: int
+) -> IntArray:
+    """What a life contributes, clipped."""
+    contribution = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.contribute(lived, publication, coin, contribution)
+    return contribution
 
 
 def sparse(contribution: IntArray) -> list[list[int]]:
@@ -63,7 +81,7 @@ def dense(answer: Any, size: int) -> IntArray:
     return contribution
 
 
-class CellEncoder:
+class CellEncoder(ReportEncoder):
     """One cell of one step, by the randomizer that the rules have for the question asked."""
 
     def __init__(self, task: Task, rules: Mapping[str, Any]) -> None:
@@ -74,9 +92,7 @@ class CellEncoder:
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """The one step that was asked about."""
-        contribution = np.zeros(self._statistic.layout.size, dtype=np.int64)
-        self._statistic.contribute(lived, publication, coin, contribution)
-        return sparse(contribution)
+        return sparse(contributed(self._statistic, lived, publication, coin))
 
     def message(self, answer_: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """The randomizer's row of bits, which is inspected as the collector will."""
@@ -87,3 +103,20 @@ class CellEncoder:
         row = packing.pack(answer(mass, kind, oracle, noise))
         packing.inspect(row, oracle.domain, oracle.ones)
         return messages.pack_message(row)
+
+
+class NumberEncoder(ReportEncoder):
+    """One output of the randomizer that the rules name, about the return in the window."""
+
+    def __init__(self, task: Task, rules: Mapping[str, Any]) -> None:
+        self._randomizer = sliding_of(rules)
+        self._statistic = RoundedReturn(task, self._randomizer.largest)
+        self.epsilon = task.participations * self._randomizer.epsilon
+
+    def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
+        """To which place the return was rounded."""
+        return int(contributed(self._statistic, lived, publication, coin)[1])
+
+    def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
+        """One output."""
+        return messages.pack_message(noise.randomize(self._randomizer, int(answer)))

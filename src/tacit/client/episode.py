@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,46 +19,77 @@ from tacit.trajectory import Trajectory
 
 
 @dataclass(eq=False, repr=False)
-class Episode:
-    """Ask it how to act, tell it what happened.
-
-    Every word is saved before the call returns, so that an app may be closed between two steps.
-    With the last step, in a terminal state, when the user leaves, or when the time of the episode
-    is over, the report is made and the steps are forgotten. Steps of an episode that is not
-    reported are just forgotten.
+class RunningEpisode(ABC):
+    """What every episode has: it is saved as it goes on, and over once.
 
     Attributes:
-        publication: the policy acted on, the same for the whole episode.
+        publication: the policy acted on, the same for the whole episode; in a search with the
+            user's own direction in it if a report follows.
         silent: why nothing of this episode will be reported, in a sentence; None if a report
             follows.
-        done: whether it is over, and the steps forgotten.
+        done: whether it is over, and what happened in it forgotten.
     """
+
+    FORGOTTEN: ClassVar[str]
+    """What is gone when it is over, in words."""
+    MADE: ClassVar[str]
+    """Of what its report is made if its time is over before it is, in words."""
 
     terms: Terms
     publication: Publication
-    _steps: list[Any]
+    _kept: list[Any]
     _save: Callable[[list[Any]], None]
     _finish: Callable[[Trajectory], None]
     _over: Callable[[], bool]
     silent: str | None = None
     done: bool = False
 
+    @abstractmethod
+    def leave(self) -> None:
+        """The user stops here."""
+
+    def _running(self) -> None:
+        self._not_done()
+        if self._over():
+            self.leave()
+            raise InvalidInput(
+                "the time of this episode is over: its report, if there is one, is made "
+                f"{self.MADE}as if the user had left"
+            )
+
+    def _not_done(self) -> None:
+        if self.done:
+            raise InvalidInput(f"this episode is over and {self.FORGOTTEN} forgotten")
+
+
+@dataclass(eq=False, repr=False)
+class Episode(RunningEpisode):
+    """Ask it how to act, tell it what happened.
+
+    Every word is saved before the call returns, so that an app may be closed between two steps.
+    With the last step, in a terminal state, when the user leaves, or when the time of the episode
+    is over, the report is made and the steps are forgotten. Steps of an episode that is not
+    reported are just forgotten.
+    """
+
+    FORGOTTEN, MADE = "its steps are", "from the steps so far, "
+
     @property
     def step(self) -> int:
         """Number of steps that are complete."""
-        return sum(len(step) == 4 for step in self._steps)
+        return sum(len(step) == 4 for step in self._kept)
 
     def act(self, state: int | str) -> int:
         """The action for the state the user is in, by number or by name."""
         self._running()
         s = self.terms.state(state)
         if self._open():
-            if self._steps[-1][0] == s:
-                return int(self._steps[-1][1])  # asked again: the same answer, also if drawn
-            self._steps.pop()
-        action = self._choose(len(self._steps), s)
-        self._steps.append([s, action])
-        self._save(self._steps)
+            if self._kept[-1][0] == s:
+                return int(self._kept[-1][1])  # asked again: the same answer, also if drawn
+            self._kept.pop()
+        action = self._choose(len(self._kept), s)
+        self._kept.append([s, action])
+        self._save(self._kept)
         return action
 
     def observe(self, reward: float, next_state: int | str) -> None:
@@ -66,37 +98,24 @@ class Episode:
         if not self._open():
             raise InvalidInput("call act first: there is no action this could be the result of")
         result = [self.terms.unit_reward(reward), self.terms.state(next_state)]
-        steps = [*self._steps[:-1], self._steps[-1] + result]
+        steps = [*self._kept[:-1], self._kept[-1] + result]
         if len(steps) == self.terms.task.horizon or self._ends(steps[-1][3]):
             self._close(steps)
         else:
             self._save(steps)
-            self._steps = steps
+            self._kept = steps
 
     def leave(self) -> None:
         """The user stops here: the rest counts as spent in the absorbing state, without reward."""
         self._not_done()
-        self._close(self._steps)
+        self._close(self._kept)
 
     def __repr__(self) -> str:
         return f"Episode(version={self.publication.version}, steps={self.step}, content hidden)"
 
-    def _running(self) -> None:
-        self._not_done()
-        if self._over():
-            self._close(self._steps)
-            raise InvalidInput(
-                "the time of this episode is over: its report, if there is one, is made from the "
-                "steps so far, as if the user had left"
-            )
-
-    def _not_done(self) -> None:
-        if self.done:
-            raise InvalidInput("this episode is over and its steps are forgotten")
-
     def _open(self) -> bool:
         """Whether the last step still waits for its result."""
-        return bool(self._steps) and len(self._steps[-1]) == 2
+        return bool(self._kept) and len(self._kept[-1]) == 2
 
     def _ends(self, s: int) -> bool:
         """Whether a state ends the episode."""
@@ -115,7 +134,7 @@ class Episode:
     def _close(self, steps: list[Any]) -> None:
         self._finish(self._trajectory(steps if self.silent is None else []))
         steps.clear()
-        self._steps.clear()
+        self._kept.clear()
         self.done = True
 
     def _trajectory(self, steps: list[Any]) -> Trajectory:

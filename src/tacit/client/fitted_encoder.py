@@ -12,10 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tacit.agents import agents, make_agent
-from tacit.client.encoders import dense, sparse
+from tacit.client.encoders import ReportEncoder, contributed, dense, sparse
 from tacit.client.errors import Declined
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -68,7 +66,7 @@ def check(bound: BoundAgent, stated: Guarantee) -> Guarantee:
     return found
 
 
-class VectorEncoder:
+class VectorEncoder(ReportEncoder):
     """The agent's own statistic and noise: one noisy number for each of its cells."""
 
     def __init__(self, bound: BoundAgent) -> None:
@@ -77,9 +75,7 @@ class VectorEncoder:
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """The clipped contribution."""
-        contribution = np.zeros(self._bound.statistic.layout.size, dtype=np.int64)
-        self._bound.statistic.contribute(lived, publication, coin, contribution)
-        return sparse(contribution)
+        return sparse(contributed(self._bound.statistic, lived, publication, coin))
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """The contribution with noise, inspected as the collector will."""

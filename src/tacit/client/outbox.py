@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.client.errors import AlreadyTookPart, Declined
-from tacit.client.participation import History, NextParticipation
+from tacit.client.participation import ONCE, History, NextParticipation
 from tacit.client.report_times import ReportTimes
 from tacit.client.schema import SCHEMA, VERSION
 from tacit.errors import InvalidInput
@@ -41,17 +41,13 @@ UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
 WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS NOT NULL END
 """
 _TIMES = "times.begun, times.ends, times.due, times.behind"
-_RUNNING = f"""
-SELECT task_id, episodes.report_id, publication, steps, number, period, silent, {_TIMES}
-FROM episodes
+_EPISODES = f"""
+SELECT task_id, kept.report_id, publication, {{lived}}, number, period, silent, {_TIMES}
+FROM {{table}} AS kept
 JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
+WHERE {{column}} = ? ORDER BY kept.rowid
 """
-_WAITING = f"""
-SELECT task_id, answers.report_id, publication, answer, number, period, silent, {_TIMES}
-FROM answers
-JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
-WHERE address = ? ORDER BY answers.rowid
-"""
+_OVER = "this episode is over: its steps were forgotten before"
 _LAST = f"SELECT {_TIMES} FROM times JOIN joined ON report_id = task_id"
 """Under the name of a task are the times of its last participation, where the task has a rule."""
 
@@ -200,6 +196,7 @@ class Outbox:
     def join(self, terms: Terms, address: str) -> None:
         """Remember the terms; a task that changed its terms under the same name is declined."""
         name, stated = terms.name, terms.guarantee
+        known_as = terms.task_id, address, name, terms.document
         with self._change():
             for known, where in self._rows(
                 "SELECT task_id, address FROM joined WHERE name = ?", name
@@ -212,10 +209,7 @@ class Outbox:
             self._db.execute(
                 "INSERT INTO joined VALUES (?, ?, ?, ?, ?, ?, -1, ?) "
                 "ON CONFLICT (task_id) DO UPDATE SET description = excluded.description",
-                (
-                    *(terms.task_id, address, name, terms.document),
-                    *(stated.epsilon, stated.delta, json.dumps(terms.description)),
-                ),
+                (*known_as, stated.epsilon, stated.delta, json.dumps(terms.description)),
             )
 
     def description(self, task_id: str) -> dict[str, Any] | None:
@@ -268,14 +262,6 @@ class Outbox:
                 )
             self._db.execute("UPDATE joined SET newest = ? WHERE task_id = ?", (version, task_id))
 
-    def taken(self, task_id: str) -> int:
-        """Number of reports made for the task or still to be, whatever became of them."""
-        ((made,),) = self._rows(
-            "SELECT COUNT(*) FROM reports WHERE task_id = ? AND outcome IS NOT ?", task_id, UNMADE
-        )
-        ((waiting,),) = self._rows("SELECT COUNT(*) FROM answers WHERE task_id = ?", task_id)
-        return int(made) + int(waiting)
-
     def uses(self, report_id: str) -> bool:
         """Whether a report of that id was made, or an episode will lead to it."""
         return bool(
@@ -289,8 +275,12 @@ class Outbox:
         )
 
     def refuse_more(self, task_id: str, participations: int) -> None:
-        """Raise if every participation of a task is used."""
-        if self.taken(task_id) >= participations:
+        """Raise if every participation of a task is used, by reports made or still to be."""
+        ((made,),) = self._rows(
+            "SELECT COUNT(*) FROM reports WHERE task_id = ? AND outcome IS NOT ?", task_id, UNMADE
+        )
+        ((waiting,),) = self._rows("SELECT COUNT(*) FROM answers WHERE task_id = ?", task_id)
+        if made + waiting >= participations:
             times = "once" if participations == 1 else f"{participations} times"
             raise AlreadyTookPart(
                 f"the guarantee covers a user who takes part {times}, and this device has done so"
@@ -308,43 +298,34 @@ class Outbox:
 
     def running(self, address: str) -> list[StoredEpisode]:
         """Running episodes of a collector, oldest first; there is one, if any."""
-        rows = self._rows(f"{_RUNNING} WHERE address = ? ORDER BY episodes.rowid", address)
-        return [_saved(row) for row in rows]
+        return self._episodes("episodes", "steps", "address", address)
 
     def episode(self, task_id: str) -> StoredEpisode | None:
         """The running episode of a task."""
-        rows = self._rows(f"{_RUNNING} WHERE task_id = ?", task_id)
-        return _saved(rows[0]) if rows else None
+        return next(iter(self._episodes("episodes", "steps", "task_id", task_id)), None)
 
-    def begin(self, saved: StoredEpisode, turn: NextParticipation | None = None) -> None:
+    def begin(self, saved: StoredEpisode, turn: NextParticipation = ONCE) -> None:
         """Store a new episode and its times.
 
         Where the task has a rule it counts in its period from now on, whatever becomes of it.
         """
         with self._change():
-            self._db.execute(
-                "INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(saved.task_id, saved.report_id),
-                    *(json.dumps(saved.publication), json.dumps(saved.steps)),
-                    *(saved.number, saved.period, saved.silent),
-                ),
-            )
+            self._keep_episode("episodes", saved, saved.steps)
             if saved.times is not None:
                 self._keep(saved.report_id, saved.times)
-            if turn is not None:
-                self._count(saved.task_id, turn)
-                now = turn.begun
-                self._keep(saved.task_id, saved.times or ReportTimes(now, now, now))
-
-    def _count(self, task_id: str, turn: NextParticipation) -> None:
-        if self.history(task_id, turn.period).begun != turn.before:
-            raise AlreadyTookPart("another program has just begun a participation with this outbox")
-        self._db.execute(
-            "INSERT INTO periods VALUES (:task_id, :period, 1, :reported) ON CONFLICT DO UPDATE "
-            "SET begun = begun + 1, reported = reported + :reported",
-            {"task_id": task_id, "period": turn.period, "reported": turn.silent is None},
-        )
+            if turn.period is None:
+                return
+            if self.history(saved.task_id, turn.period).begun != turn.before:
+                raise AlreadyTookPart(
+                    "another program has just begun a participation with this outbox"
+                )
+            self._db.execute(
+                "INSERT INTO periods VALUES (:task, :period, 1, :reported) ON CONFLICT DO UPDATE "
+                "SET begun = begun + 1, reported = reported + :reported",
+                {"task": saved.task_id, "period": turn.period, "reported": turn.silent is None},
+            )
+            now = turn.begun
+            self._keep(saved.task_id, saved.times or ReportTimes(now, now, now))
 
     def _keep(self, name: str, times: ReportTimes) -> None:
         self._db.execute(
@@ -355,11 +336,8 @@ class Outbox:
     def save(self, report_id: str, steps: list[Any]) -> None:
         """Store what happened in a running episode."""
         with self._change():
-            kept = self._db.execute(
-                "UPDATE episodes SET steps = ? WHERE report_id = ?", (json.dumps(steps), report_id)
-            )
-            if kept.rowcount != 1:
-                raise InvalidInput("this episode is over: its steps were forgotten before")
+            saved = "UPDATE episodes SET steps = ? WHERE report_id = ?"
+            self._change_one(_OVER, saved, json.dumps(steps), report_id)
 
     def end(self, ended: StoredEpisode, answer: Any, participations: int) -> None:
         """Keep the answer of an episode and forget its raw steps, both or neither."""
@@ -367,13 +345,7 @@ class Outbox:
             if ended.period is None:  # else it was counted when it began
                 self.refuse_more(ended.task_id, participations)
             self._forget_steps(ended)
-            self._db.execute(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(ended.task_id, ended.report_id, json.dumps(ended.publication)),
-                    *(json.dumps(answer), ended.number, ended.period, ended.silent),
-                ),
-            )
+            self._keep_episode("answers", ended, answer)
 
     def forget(self, ended: StoredEpisode) -> None:
         """Forget an episode that is over and of which nothing is reported."""
@@ -381,14 +353,27 @@ class Outbox:
             self._forget_steps(ended)
             self._forget_times(ended.report_id)
 
+    def _change_one(self, otherwise: str, query: str, *values: str) -> None:
+        """Change one row; ``otherwise`` says what it means that there is none."""
+        if self._db.execute(query, values).rowcount != 1:
+            raise InvalidInput(otherwise)
+
     def _forget_steps(self, ended: StoredEpisode) -> None:
-        gone = self._db.execute("DELETE FROM episodes WHERE report_id = ?", (ended.report_id,))
-        if gone.rowcount != 1:
-            raise InvalidInput("this episode is over: its steps were forgotten before")
+        self._change_one(_OVER, "DELETE FROM episodes WHERE report_id = ?", ended.report_id)
 
     def waiting(self, address: str) -> list[StoredEpisode]:
         """Episodes that are over and whose reports are not made, with their answers."""
-        return [_saved(row) for row in self._rows(_WAITING, address)]
+        return self._episodes("answers", "answer", "address", address)
+
+    def _episodes(self, table: str, lived: str, column: str, value: str) -> list[StoredEpisode]:
+        query = _EPISODES.format(table=table, lived=lived, column=column)
+        return [_stored(row) for row in self._rows(query, value)]
+
+    def _keep_episode(self, table: str, saved: StoredEpisode, lived: Any) -> None:
+        publication, kept = json.dumps(saved.publication), json.dumps(lived)
+        said = saved.number, saved.period, saved.silent
+        row = saved.task_id, saved.report_id, publication, kept, *said
+        self._db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def store(self, waiting: StoredEpisode, body: bytes) -> None:
         """Keep a randomized report, or a decoy, and forget its answer, both or neither."""
@@ -416,9 +401,8 @@ class Outbox:
                 )
 
     def _forget_answer(self, waiting: StoredEpisode) -> None:
-        gone = self._db.execute("DELETE FROM answers WHERE report_id = ?", (waiting.report_id,))
-        if gone.rowcount != 1:
-            raise InvalidInput("this report was made before")
+        made = "this report was made before"
+        self._change_one(made, "DELETE FROM answers WHERE report_id = ?", waiting.report_id)
 
     def _forget_times(self, report_id: str) -> None:
         self._db.execute("DELETE FROM times WHERE report_id = ?", (report_id,))
@@ -454,7 +438,7 @@ class Outbox:
             self._forget_times(report_id)
 
 
-def _saved(row: tuple[Any, ...]) -> StoredEpisode:
+def _stored(row: tuple[Any, ...]) -> StoredEpisode:
     task_id, report_id, publication, steps, number, period, silent, *times = row
     lived = json.loads(publication), json.loads(steps)
     return StoredEpisode(task_id, report_id, *lived, _times(times), number, period, silent)

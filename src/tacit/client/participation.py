@@ -43,16 +43,20 @@ class NextParticipation:
     """A participation that begins now.
 
     Attributes:
-        period: number of the period that it begins in.
+        period: number of the period that it begins in; None of a task without a rule.
         before: participations that began in it before, on this device.
         begun: unix time.
         silent: why nothing of it is reported, in a sentence; None if it is.
     """
 
-    period: int
+    period: int | None
     before: int
     begun: float
     silent: str | None
+
+
+ONCE = NextParticipation(None, 0, 0.0, None)
+"""Of a task without a rule for people who come back."""
 
 
 def next_participation(
@@ -67,11 +71,17 @@ def next_participation(
         too_much: why the app does not allow another period that is paid for; None if it does.
     """
     period = rule.period_at(now)
-    _refuse_early(rule, past, now)
+    if rule.apart and past.last is not None:
+        following = past.last.at(past.last.begun + rule.apart, now)
+        if now < following:
+            raise AlreadyTookPart(
+                f"participations begin at least {in_words(rule.apart)} apart; the next one may "
+                f"begin at {in_utc(following)}"
+            )
     if rule.times is not None and past.begun >= rule.times:
         said = f"one may take part {rule.in_words()}, and this device has done so"
         if rule.period:
-            said += f"; the next period begins at {_moment((period + 1) * rule.period)}"
+            said += f"; the next period begins at {in_utc((period + 1) * rule.period)}"
         raise AlreadyTookPart(said)
     silent = None
     if rule.teaches == "first" and past.begun:
@@ -82,16 +92,6 @@ def next_participation(
     return NextParticipation(period, past.begun, now, silent)
 
 
-def _refuse_early(rule: Participation, past: History, now: float) -> None:
-    if not rule.apart or past.last is None:
-        return
-    following = past.last.at(past.last.begun + rule.apart, now)
-    if now < following:
-        raise AlreadyTookPart(
-            f"participations begin at least {in_words(rule.apart)} apart; the next one may begin "
-            f"at {_moment(following)}"
-        )
-
-
-def _moment(unix: float) -> str:
+def in_utc(unix: float) -> str:
+    """A moment of unix time, to the minute."""
     return f"{datetime.fromtimestamp(unix, UTC):%Y-%m-%d %H:%M} UTC"

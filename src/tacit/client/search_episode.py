@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tacit.client.terms import Terms
+from tacit.client.episode import RunningEpisode
 from tacit.errors import InvalidInput
 from tacit.policies.parametric import ParametricPolicy
-from tacit.publication import Publication
-from tacit.trajectory import Trajectory, VectorTrajectory
+from tacit.trajectory import VectorTrajectory
 
 
 @dataclass(eq=False, repr=False)
-class SearchEpisode:
+class SearchEpisode(RunningEpisode):
     """Ask it how to act, tell it what was earned, and say when the episode has ended.
 
     What is saved, before a call returns, is how many steps there were, what they earned together
     and the action that was asked for last; observations are forgotten at once.
-
-    Attributes:
-        publication: the policy acted on, with the user's own direction in it if a report follows.
-        silent: why nothing of this episode will be reported, in a sentence; None if a report
-            follows.
-        done: whether it is over.
     """
 
-    terms: Terms
-    publication: Publication
-    _kept: list[Any]
-    _save: Callable[[list[Any]], None]
-    _finish: Callable[[Trajectory], None]
-    _over: Callable[[], bool]
-    silent: str | None = None
-    done: bool = False
+    FORGOTTEN, MADE = "what it earned is", ""
 
     def __post_init__(self) -> None:
         self._kept = self._kept or [0, 0.0, None]
@@ -84,19 +69,6 @@ class SearchEpisode:
 
     def __repr__(self) -> str:
         return f"SearchEpisode(version={self.publication.version}, content hidden)"
-
-    def _running(self) -> None:
-        self._not_done()
-        if self._over():
-            self.leave()
-            raise InvalidInput(
-                "the time of this episode is over: its report, if there is one, is made as if the "
-                "user had left"
-            )
-
-    def _not_done(self) -> None:
-        if self.done:
-            raise InvalidInput("this episode is over and what it earned is forgotten")
 
     def _close(self, total: float) -> None:
         low, high = self.terms.reward_range

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from tacit.client.encoders import CellEncoder, ReportEncoder, TrajectoryEncoder
+from tacit.client import encoders
 from tacit.client.errors import Declined
-from tacit.client.search_encoders import NumberEncoder, ReturnEncoder
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.guarantee import Guarantee
 from tacit.task.task import Task
@@ -57,7 +56,7 @@ class Terms:
     name: str
     model: Model
     task: Task
-    reports: ReportEncoder
+    reports: encoders.ReportEncoder
     rules: str | None
     guarantee: Guarantee
     reward_range: tuple[float, float]
@@ -157,7 +156,7 @@ def _read(answer: Mapping[str, Any]) -> Terms:
 
 def _judge(
     answer: Mapping[str, Any], task: Task, rules: Mapping[str, Any] | None
-) -> tuple[Guarantee, ReportEncoder]:
+) -> tuple[Guarantee, encoders.ReportEncoder]:
     """What is guaranteed, and how reports are made; declined if more is stated than is given.
 
     The agent is fitted where the whole package is installed. Chances of cells are those of the
@@ -194,13 +193,13 @@ def _judge(
     if (kind in ("trajectory", "return")) != (found.model == "joint"):
         raise InvalidInput(f"its rules ask for a report of {kind!r} in the {found.model} model")
     if kind == "trajectory":
-        return found, TrajectoryEncoder(task)
+        return found, encoders.TrajectoryEncoder(task)
     if kind == "cells":
-        return _exactly(found, stated, CellEncoder(task, rules))
+        return _exactly(found, stated, encoders.CellEncoder(task, rules))
     if kind == "return":
-        return found, ReturnEncoder()
+        return found, encoders.ReturnEncoder()
     if kind == "number":
-        return _exactly(found, stated, NumberEncoder(task, rules))
+        return _exactly(found, stated, encoders.NumberEncoder(task, rules))
     if kind == "numbers" and bound is not None:
         assert fitted_encoder is not None
         return found, fitted_encoder.VectorEncoder(bound)
@@ -211,8 +210,8 @@ def _judge(
 
 
 def _exactly(
-    found: Guarantee, stated: Guarantee, cells: CellEncoder | NumberEncoder
-) -> tuple[Guarantee, ReportEncoder]:
+    found: Guarantee, stated: Guarantee, cells: encoders.CellEncoder | encoders.NumberEncoder
+) -> tuple[Guarantee, encoders.ReportEncoder]:
     if stated.mu is not None or cells.epsilon > stated.epsilon * (1 + 1e-9):
         raise Declined(
             f"the collector states epsilon {stated.epsilon:g}, but the thresholds of its rules "

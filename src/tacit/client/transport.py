@@ -191,12 +191,10 @@ def safe_address(address: str) -> str:
 
 def this_machine(host: str) -> bool:
     """Whether an address cannot be reached from elsewhere."""
-    if host == "localhost":
-        return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host == "localhost"
 
 
 def _refusal(status: int, body: bytes) -> CollectorRefused:
