@@ -1,18 +1,25 @@
-"""What an agent is: a recipe that, given a task, plugs a pipeline together."""
+"""What an agent is: a recipe that, given a task, plugs a pipeline together.
 
-from __future__ import annotations
+Annotations are objects here, not texts: the fields of a dataclass that is inherited from keep
+theirs in a module that does not know the names in them.
+"""
 
 import dataclasses
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from types import NoneType, UnionType
+from dataclasses import dataclass
+from types import NoneType
 from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
+from tacit.planners.base import Planner
+from tacit.privacy import Exact
+from tacit.schedules import Schedule, every_user
+from tacit.statistics.base import Statistic
 from tacit.task.participation import Teaches
 from tacit.task.task import Task
 from tacit.validate import choice, flag, integer, number
@@ -130,10 +137,10 @@ class CheckedAgent(Agent):
     def __post_init__(self) -> None:
         hints, ranges = typing.get_type_hints(type(self)), {**RANGES, **self.ranges}
         for field in dataclasses.fields(typing.cast(Any, self)):
-            name, value = field.name, getattr(self, field.name)
-            kinds = typing.get_args(hints[name]) if _union(hints[name]) else (hints[name],)
-            kind = next(kind for kind in kinds if kind is not NoneType)
-            if value is None and NoneType in kinds:
+            name, value, hint = field.name, getattr(self, field.name), hints[field.name]
+            words = typing.get_origin(hint) is Literal
+            kind, *others = (hint,) if words else typing.get_args(hint) or (hint,)
+            if value is None and NoneType in others:
                 continue
             if typing.get_origin(kind) is Literal:
                 choice(value, name, typing.get_args(kind))
@@ -144,11 +151,95 @@ class CheckedAgent(Agent):
             else:
                 number(value, name, **ranges.get(name, {}))
 
+
+class FamilyAgent(CheckedAgent):
+    """One that is fitted to tasks of one family, and uses no facts unless it says so."""
+
+    family: ClassVar[str] = "tabular"
+    """Of the tasks that it is fitted to."""
+
+    uses: ClassVar[frozenset[str] | None] = frozenset()
+
+    def bind(self, task: Task) -> BoundAgent:
+        """Fit the agent to a task, or say why it does not fit."""
+        self.require_family(task, self.family)
+        return self.fitted(task)
+
+    @abstractmethod
+    def fitted(self, task: Task) -> BoundAgent:
+        """The parts of its pipeline, for a task of its family."""
+
+
+class TableAgent(FamilyAgent):
+    """One for tables, that plays allowed actions only."""
+
+    masks: ClassVar[bool] = True
+
+
+class LinearAgent(FamilyAgent):
+    """One for linear MDPs, and for tables as such."""
+
+    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
+
+
+class MixtureAgent(FamilyAgent):
+    """One for linear mixtures, and for tables as such."""
+
+    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
+
+
+class ControlAgent(FamilyAgent):
+    """One for linear control, which is told where people begin."""
+
+    family: ClassVar[str] = "lq"
+    families: ClassVar[tuple[str, ...]] = ("control",)
+    needs: ClassVar[frozenset[str]] = frozenset({"start"})
+    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
+
+
+class SearchAgent(FamilyAgent):
+    """One for whatever can be played, episode by episode."""
+
+    family: ClassVar[str] = "episodic"
+    families: ClassVar[tuple[str, ...]] = ("episodic",)
+
+
+@dataclass(frozen=True)
+class PrivateAgent(CheckedAgent):
+    """One with noise, of the joint model unless it says so.
+
+    Attributes:
+        epsilon: privacy asked for.
+        delta: likewise.
+    """
+
+    models: ClassVar[tuple[str, ...]] = ("joint",)
+    epsilon: float
+    delta: float = 1e-5
+
     def requested(self) -> Requested:
-        """What was asked of a private agent, for the privatizers whose guarantee says it."""
-        asked: Any = self
-        return Requested(requested_epsilon=float(asked.epsilon), requested_delta=float(asked.delta))
+        """What was asked for, for the privatizers whose guarantee says it."""
+        return Requested(requested_epsilon=float(self.epsilon), requested_delta=float(self.delta))
 
 
-def _union(hint: object) -> bool:
-    return typing.get_origin(hint) in (typing.Union, UnionType)
+@dataclass(frozen=True)
+class CalibratedAgent(PrivateAgent):
+    """One whose noise is the least that is needed, or that of its paper.
+
+    Attributes:
+        calibration: "tight" or "paper".
+    """
+
+    calibration: Literal["tight", "paper"] = "tight"
+
+    @property
+    def as_paper(self) -> bool:
+        """Whether noise and constants are those of the paper."""
+        return self.calibration == "paper"
+
+
+def not_private(
+    task: Task, statistic: Statistic, planner: Planner, schedule: Schedule = every_user
+) -> BoundAgent:
+    """A pipeline whose sums are exact."""
+    return BoundAgent(task, statistic, Exact(statistic, task), planner, schedule)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.agents import lsvi_calibration as calibrations
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import CalibratedAgent, LinearAgent
 from tacit.agents.lsvi import (
     DEFAULT_BONUS_SCALE,
     dimension,
@@ -36,30 +36,36 @@ from tacit.validate import choice
 
 
 @dataclass(frozen=True)
-class _PrivateLsvi(CheckedAgent):
+class _PrivateLsvi(LinearAgent, CalibratedAgent):
     """What the three agents share: their parameters and the two calibrations."""
 
-    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
-    models: ClassVar[tuple[str, ...]] = ("joint",)
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
-    delta: float = 1e-5
-    calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float | None = None
     beta: float = 0.01
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """A curator, and a planner that asks it."""
-        self.require_family(task, "tabular")
-        if self.calibration == "tight":
-            return self._tight(task)
-        return self._paper(task)
-
-    @abstractmethod
-    def _tight(self, task: Task) -> BoundAgent: ...
+        return self._paper(task) if self.as_paper else self._tight(task)
 
     @abstractmethod
     def _paper(self, task: Task) -> BoundAgent: ...
+
+    @abstractmethod
+    def _planner(
+        self, H: int, ridge: float, answers: Answers, switching: Switching | None
+    ) -> LsviPlanner | LsviPlusPlanner:
+        """The planner of tight calibration."""
+
+    def _asked(self, task: Task) -> tuple[CuratedTransitions, calibrations.Targets]:
+        """Of which transitions what is asked."""
+        return CuratedTransitions(task), calibrations.one_target(task.horizon)
+
+    def _schedule(self, task: Task) -> tuple[Schedule, int]:
+        """Users between releases, and the number of releases before the last user."""
+        return every_user, max(task.users - 1, 1)
+
+    def _switching(self, rounds: int) -> Switching | None:
+        """When to plan anew, where not at every release."""
+        return None
 
     @property
     def _scale(self) -> float:
@@ -67,6 +73,19 @@ class _PrivateLsvi(CheckedAgent):
 
     def _sizes(self, task: Task) -> calibrations.Sizes:
         return calibrations.Sizes(dimension(task), task.horizon, task.users, self.beta)
+
+    def _tight(self, task: Task) -> BoundAgent:
+        d, H, K = dimension(task), task.horizon, task.users
+        (statistic, targets), (schedule, ends) = self._asked(task), self._schedule(task)
+        tree, weight = Tree(ends), statistic.largest_weight
+        shares = calibrations.tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
+        ridge = weight + calibrations.spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
+        switching = self._switching(switches_at_most(d, H, K, weight, ridge))
+        answers = shares.answers(targets, ends if switching is None else switching.most)
+        parts = statistic, task, tree, shares.gram_std, answers, shares.price
+        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        planner = self._planner(H, ridge, answers, switching)
+        return BoundAgent(task, statistic, curator, planner, schedule)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """Whether the bonus says anything."""
@@ -80,29 +99,12 @@ class _OneTarget(_PrivateLsvi):
     """Luyo's and Ngo's agents: one answer per stage and plan, which they differ in the times of."""
 
     @abstractmethod
-    def _schedule(self, task: Task) -> tuple[Schedule, int]:
-        """Users between releases, and the number of releases before the last user."""
-
-    @abstractmethod
     def _constants(self, task: Task, tree: Tree) -> calibrations.PaperConstants: ...
 
-    def _switching(self, rounds: int) -> Switching | None:
-        """When to plan anew, where not at every release."""
-        return None
-
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        statistic, targets = CuratedTransitions(task), calibrations.one_target(H)
-        schedule, ends = self._schedule(task)
-        tree = Tree(ends)
-        shares = calibrations.tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = 1.0 + calibrations.spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        switching = self._switching(switches_at_most(d, H, K, 1.0, ridge))
-        answers = shares.answers(targets, ends if switching is None else switching.most)
-        parts = statistic, task, tree, shares.gram_std, answers, shares.price
-        curator = Curator(*parts, batch=schedule(0), **self.requested())
-        planner = LsviPlanner(ridge, 1.0, self._scale * H, Asked(answers.ranges), switching)
-        return BoundAgent(task, statistic, curator, planner, schedule)
+    def _planner(
+        self, H: int, ridge: float, answers: Answers, switching: Switching | None
+    ) -> LsviPlanner:
+        return LsviPlanner(ridge, 1.0, self._scale * H, Asked(answers.ranges), switching)
 
     def _paper(self, task: Task) -> BoundAgent:
         """Answers of r + V in [0, H + 1] at every stage, not centred."""
@@ -165,9 +167,6 @@ class DpLsviAdaptive(_OneTarget):
     name: ClassVar[str] = "dp-lsvi-adaptive"
     switching: Rule = "determinant"
 
-    def _schedule(self, task: Task) -> tuple[Schedule, int]:
-        return every_user, max(task.users - 1, 1)
-
     def _constants(self, task: Task, tree: Tree) -> calibrations.PaperConstants:
         rho = calibrations.zcdp(self.epsilon, self.delta)
         return calibrations.adaptive_constants(
@@ -208,25 +207,22 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         if self.reuse_noise:
             choice(self.calibration, "calibration (with reuse_noise)", ("paper",))
 
-    def _tight(self, task: Task) -> BoundAgent:
-        d, H, K = dimension(task), task.horizon, task.users
-        weight = 1.0 / H
-        statistic, targets = CuratedTransitions(task, weight), calibrations.three_targets(task)
-        tree = Tree(max(K - 1, 1))
-        shares = calibrations.tight_shares(statistic, task, tree, targets, self.epsilon, self.delta)
-        ridge = weight + calibrations.spectral_shift(shares.gram_std, tree, d, H, K, self.beta)
-        switches = switches_at_most(d, H, K, weight, ridge)
-        answers = shares.answers(targets, switches)
-        parts = statistic, task, tree, shares.gram_std, answers, shares.price
-        curator = Curator(*parts, batch=1, **self.requested())
-        bonus = tuned_plus(self._scale, H)
-        asked, switching = Asked(answers.ranges), Switching.by(self.switching, switches)
-        planner = LsviPlusPlanner(ridge, weight, bonus, switching, asked, monotone=False)
-        return BoundAgent(task, statistic, curator, planner)
+    def _asked(self, task: Task) -> tuple[CuratedTransitions, calibrations.Targets]:
+        return CuratedTransitions(task, 1.0 / task.horizon), calibrations.three_targets(task)
+
+    def _switching(self, rounds: int) -> Switching:
+        return Switching.by(self.switching, rounds)
+
+    def _planner(
+        self, H: int, ridge: float, answers: Answers, switching: Switching | None
+    ) -> LsviPlusPlanner:
+        assert switching is not None
+        bonus, asked = tuned_plus(self._scale, H), Asked(answers.ranges)
+        return LsviPlusPlanner(ridge, 1.0 / H, bonus, switching, asked, monotone=False)
 
     def _paper(self, task: Task) -> BoundAgent:
         H, K = task.horizon, task.users
-        statistic, targets = CuratedTransitions(task, 1.0 / H), calibrations.three_targets(task)
+        statistic, targets = self._asked(task)
         rho = calibrations.zcdp(self.epsilon, self.delta)
         each = rho / (4 * H * K)
         vector, square = (math.sqrt(2 * H**power / each) for power in (2, 4))
@@ -240,6 +236,5 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)
         asked = Asked(answers.ranges, centred=False)
         ridge = 2 * constants.ridge
-        switching = Switching.by(self.switching, K)
-        planner = LsviPlusPlanner(ridge, 1.0 / H**2, bonus, switching, asked)
+        planner = LsviPlusPlanner(ridge, 1.0 / H**2, bonus, self._switching(K), asked)
         return BoundAgent(task, statistic, curator, planner)

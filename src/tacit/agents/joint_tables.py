@@ -8,12 +8,11 @@ purely epsilon-private; a delta > 0 makes it Gaussian, which needs far less of i
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import CalibratedAgent, Ranges, TableAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
@@ -30,30 +29,17 @@ from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 
 
-class _Shared(TypedDict):
-    """What all of their planners take."""
-
-    bonus_scale: float
-    beta: float
-    releases: int
-    paper: bool
-
-
 @dataclass(frozen=True)
-class _JointTable(CheckedAgent):
+class _JointTable(TableAgent, CalibratedAgent):
     """What the four share: their parameters, the statistic and the noise."""
 
-    masks: ClassVar[bool] = True
-    models: ClassVar[tuple[str, ...]] = ("joint",)
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     ranges: ClassVar[Ranges] = {"delta": {"low": 0.0, "high": 1.0, "high_open": True}}
     batch_parameter: ClassVar[str | None] = "every"
-    default_scale: ClassVar[float]
+    default_scale: ClassVar[float] = 0.001
     """Bonus scale of tight calibration, unless chosen."""
+    planner: ClassVar[type[JointTablePlanner]]
 
-    epsilon: float
     delta: float = 0.0
-    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     bonus_scale: float | None = None
     beta: float = 0.1
@@ -61,7 +47,7 @@ class _JointTable(CheckedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._paper and self.delta > 0.0:
+        if self.as_paper and self.delta > 0.0:
             raise InvalidInput(
                 f"{self.name} as published adds Laplace noise and is purely epsilon-private: leave "
                 "delta out, or choose calibration tight"
@@ -73,35 +59,28 @@ class _JointTable(CheckedAgent):
             )
 
     @property
-    def _paper(self) -> bool:
-        return self.calibration == "paper"
-
-    @property
     def _scale(self) -> float:
         if self.bonus_scale is not None:
             return self.bonus_scale
-        return 1.0 if self._paper else self.default_scale
+        return 1.0 if self.as_paper else self.default_scale
 
     def _releases(self, task: Task) -> int:
         return max(1, math.ceil(task.users / self.every) - 1)
 
-    def _shared(self, task: Task) -> _Shared:
-        return _Shared(
+    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
+        return self.planner(
             bonus_scale=self._scale,
             beta=self.beta,
             releases=self._releases(task),
-            paper=self._paper,
+            paper=self.as_paper,
+            **more,
         )
 
-    @abstractmethod
-    def _planner(self, task: Task) -> JointTablePlanner: ...
-
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Noisy counts of every stage, a release after every ``every`` users."""
-        self.require_family(task, "tabular")
         statistic = VisitCounts(task, pooled=False)
         scale = None
-        if self._paper:
+        if self.as_paper:
             levels = max(1, math.ceil(math.log2(task.users)))
             scale = paper_constants.tabular_joint(task.horizon, self.epsilon, levels)
         privatizer = CountedSums(
@@ -147,11 +126,10 @@ class PUCB(_JointTable):
     """
 
     name: ClassVar[str] = "pucb"
-    default_scale: ClassVar[float] = 0.001
+    planner: ClassVar[type[JointTablePlanner]] = PucbPlanner
 
-    def _planner(self, task: Task) -> PucbPlanner:
-        epsilon = self.epsilon if self._paper else None
-        return PucbPlanner(**self._shared(task), epsilon=epsilon)
+    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
+        return super()._planner(task, epsilon=self.epsilon if self.as_paper else None, **more)
 
 
 @dataclass(frozen=True)
@@ -162,10 +140,7 @@ class PrivateUcbVI(_JointTable):
     """
 
     name: ClassVar[str] = "private-ucb-vi"
-    default_scale: ClassVar[float] = 0.001
-
-    def _planner(self, task: Task) -> PrivateUcbPlanner:
-        return PrivateUcbPlanner(**self._shared(task))
+    planner: ClassVar[type[JointTablePlanner]] = PrivateUcbPlanner
 
 
 @dataclass(frozen=True)
@@ -179,12 +154,11 @@ class PrivateUcbPO(_JointTable):
     """
 
     name: ClassVar[str] = "private-ucb-po"
-    default_scale: ClassVar[float] = 0.001
+    planner: ClassVar[type[JointTablePlanner]] = PrivateUcbMirrorPlanner
     rate: Literal["paper", "tight"] | None = None
 
-    def _planner(self, task: Task) -> PrivateUcbMirrorPlanner:
-        rate = self.rate or self.calibration
-        return PrivateUcbMirrorPlanner(**self._shared(task), rate=rate)
+    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
+        return super()._planner(task, rate=self.rate or self.calibration, **more)
 
 
 @dataclass(frozen=True)
@@ -197,6 +171,4 @@ class DpUCBVI(_JointTable):
 
     name: ClassVar[str] = "dp-ucbvi"
     default_scale: ClassVar[float] = 0.0001
-
-    def _planner(self, task: Task) -> DpUcbviPlanner:
-        return DpUcbviPlanner(**self._shared(task))
+    planner: ClassVar[type[JointTablePlanner]] = DpUcbviPlanner

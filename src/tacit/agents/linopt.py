@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import CalibratedAgent, MixtureAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -67,7 +67,7 @@ class LinOptPO(LinOptVI):
 
 
 @dataclass(frozen=True)
-class PrivateLinOptVI(CheckedAgent):
+class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
     """Optimistic value iteration on noisy running sums.
 
     With a curator: docs/papers/mixture_jdp.md#private-linopt; without:
@@ -88,13 +88,9 @@ class PrivateLinOptVI(CheckedAgent):
     """
 
     name: ClassVar[str] = "private-linopt-vi"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
     models: ClassVar[tuple[str, ...]] = ("joint", "local")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     batch_parameter: ClassVar[str | None] = "every"
-    epsilon: float
-    delta: float = 1e-5
-    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     model: Literal["joint", "local"] = "joint"
     bonus_scale: float | None = None
@@ -106,27 +102,22 @@ class PrivateLinOptVI(CheckedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._paper and (self.counter != "tree" or self.statistic != "gram"):
+        if self.as_paper and (self.counter != "tree" or self.statistic != "gram"):
             raise InvalidInput(
                 'the paper uses the tree counter on full Gram matrices: leave counter at "tree" '
                 'and statistic at "gram", or choose calibration tight'
             )
 
-    @property
-    def _paper(self) -> bool:
-        return self.calibration == "paper"
-
     def _scale(self) -> float:
         if self.bonus_scale is not None:
             return self.bonus_scale
-        return 1.0 if self._paper else 0.1
+        return 1.0 if self.as_paper else 0.1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Noisy sums, a release after every ``every`` users."""
-        self.require_family(task, "tabular")
         local = self.model == "local"
         shape = tight_shape(task, self.statistic, self.centre, public=local)
-        if self._paper:
+        if self.as_paper:
             shape = Shape(True, shape.rewards, False, False, "paper")
         statistic = ValueTargets(task, shape)
         if statistic.layout.size == 0:
@@ -146,13 +137,13 @@ class PrivateLinOptVI(CheckedAgent):
         return paper_constants.mixture_joint(task.horizon, self.epsilon, self.delta, levels), terms
 
     def _rule(self, task: Task) -> WidthRule:
-        if self._paper:
+        if self.as_paper:
             std, terms = self._paper_std(task)
             return PaperJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
         return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
 
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
-        std = self._paper_std(task)[0] if self._paper else None
+        std = self._paper_std(task)[0] if self.as_paper else None
         if self.model == "local":
             return LocalWeighted(statistic, task, std, **self.requested())
         counter = strategy(self.counter, self._releases(task))

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import LinearAgent, not_private
 from tacit.learner import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
-from tacit.privacy import Exact
 from tacit.statistics.linear import CuratedTransitions
 from tacit.task.task import Task, feature_table
 
@@ -69,7 +68,7 @@ def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LsviUCB(CheckedAgent):
+class LsviUCB(LinearAgent):
     """Regression of r + V on all data after every user, Q plus bonus.
 
     LSVI-UCB, docs/papers/linear_jdp.md#lsvi-ucb.
@@ -80,17 +79,13 @@ class LsviUCB(CheckedAgent):
     """
 
     name: ClassVar[str] = "lsvi-ucb"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float | None = None
     beta: float = 0.01
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan after every user."""
-        self.require_family(task, "tabular")
-        statistic = CuratedTransitions(task)
         planner = LsviPlanner(1.0, 0.0, self._bonus(task), stage_ranges=False)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner)
+        return not_private(task, CuratedTransitions(task), planner)
 
     def _bonus(self, task: Task) -> float:
         if self.bonus_scale is None:
@@ -103,7 +98,7 @@ class LsviUCB(CheckedAgent):
 
 
 @dataclass(frozen=True)
-class LsviUCBPlusPlus(CheckedAgent):
+class LsviUCBPlusPlus(LinearAgent):
     """Variance-weighted regression with rare switching.
 
     LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
@@ -117,21 +112,19 @@ class LsviUCBPlusPlus(CheckedAgent):
     """
 
     name: ClassVar[str] = "lsvi-ucb++"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float | None = None
     beta: float = 0.01
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact tables, a new plan when a determinant has doubled."""
-        self.require_family(task, "tabular")
         d, H, K = dimension(task), task.horizon, task.users
         statistic = CuratedTransitions(task, 1.0 / H)
         ridge = 1.0 / H**2
         switching = Switching(switches_at_most(d, H, K, 1.0 / H, ridge))
         planner = LsviPlusPlanner(ridge, 0.0, self._bonus(task), switching)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner)
+        return not_private(task, statistic, planner)
 
     def _bonus(self, task: Task) -> PlusBonus:
         if self.bonus_scale is not None:

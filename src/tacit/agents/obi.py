@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import PrivateAgent, Ranges, TableAgent, not_private
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
-from tacit.privacy import Exact, Privatizer
+from tacit.privacy import Privatizer
 from tacit.privacy.bounded import paper_radius
 from tacit.privacy.local.additive import LocalAdditive, proportional_radii
 from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
@@ -22,7 +22,7 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class UcbVI(CheckedAgent):
+class UcbVI(TableAgent):
     """Optimistic value iteration with a Hoeffding bonus.
 
     The bonus: docs/papers/tabular_ldp.md#baselines.
@@ -34,7 +34,6 @@ class UcbVI(CheckedAgent):
     """
 
     name: ClassVar[str] = "ucb-vi"
-    masks: ClassVar[bool] = True
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     bonus_scale: float = 1.0
     beta: float = 0.1
@@ -43,12 +42,9 @@ class UcbVI(CheckedAgent):
     def _planner(self) -> UcbViPlanner:
         return UcbViPlanner(bonus_scale=self.bonus_scale, beta=self.beta)
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact counts, optimistic planning after every user, or every so many."""
-        self.require_family(task, "tabular")
-        statistic = VisitCounts(task)
-        exact = Exact(statistic, task)
-        return BoundAgent(task, statistic, exact, self._planner(), Every(self.every))
+        return not_private(task, VisitCounts(task), self._planner(), Every(self.every))
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How far the bonus is from mattering less than the whole range of values."""
@@ -63,7 +59,7 @@ class UcbVI(CheckedAgent):
 
 
 @dataclass(frozen=True)
-class OBI(CheckedAgent):
+class OBI(TableAgent):
     """LDP-OBI with nothing to hide: no noise, no width for it, denominators max(N, 1).
 
     See docs/papers/tabular_ldp.md#baselines. Pools stages, so the task must be declared
@@ -77,23 +73,19 @@ class OBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "obi"
-    masks: ClassVar[bool] = True
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     beta: float = 0.1
     width: Width = "paper"
     every: int = 1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact counts, optimistic planning after every user, or every so many."""
-        self.require_family(task, "tabular")
         self.require_homogeneous(task)
-        statistic = VisitCounts(task)
         planner = ObiPlanner(alpha=1.0, beta=self.beta, width=self.width)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner, Every(self.every))
+        return not_private(task, VisitCounts(task), planner, Every(self.every))
 
 
 @dataclass(frozen=True)
-class LdpOBI(CheckedAgent):
+class LdpOBI(TableAgent, PrivateAgent):
     """Users randomize their visit counts; the learner plans optimistically on the noisy sums.
 
     See docs/papers/tabular_ldp.md#ldp-obi. Pools stages, so the task must be declared homogeneous.
@@ -110,14 +102,11 @@ class LdpOBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-obi"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
     ranges: ClassVar[Ranges] = {
         "delta": {"low": 0.0, "high": 1.0, "high_open": True},
         "alpha": {"low": 1.0, "low_open": True},
     }
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
     delta: float = 0.0
     randomizer: Literal["laplace", "gaussian", "randomized-response", "bounded"] = "laplace"
     calibration: Literal["tight", "paper"] = "tight"
@@ -142,9 +131,8 @@ class LdpOBI(CheckedAgent):
         """Parameters by name, with the width that is used."""
         return {**super().parameters(), "width": self.chosen_width}
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Randomized counts, planning after every user."""
-        self.require_family(task, "tabular")
         self.require_homogeneous(task)
         statistic = VisitCounts(task)
         return BoundAgent(task, statistic, self._privatizer(statistic, task), self._planner())

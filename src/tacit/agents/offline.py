@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import PrivateAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.offline import OfflinePlanner, Pessimism
@@ -23,11 +23,11 @@ Online, returns beat next states on made-up clinics of 100 and 600 states
 """
 
 
-class LogAgent(CheckedAgent):
+@dataclass(frozen=True)
+class LogAgent(PrivateAgent):
     """An agent that learns from one release about all people of a log (proofs/logs.md)."""
 
     source: ClassVar[Literal["people", "log"]] = "log"
-    models: ClassVar[tuple[str, ...]] = ("joint",)
     masks: ClassVar[bool] = True
 
     def bind(self, task: Task) -> BoundAgent:
@@ -69,9 +69,6 @@ class TacitOffline(LogAgent):
     """
 
     name: ClassVar[str] = "tacit-offline"
-
-    epsilon: float
-    delta: float = 1e-5
     counts: Literal["auto", "transitions", "outcomes"] = "auto"
 
     def statistic(self, task: Task, max_return: float) -> LogStatistic:
@@ -98,9 +95,6 @@ class DpApvi(LogAgent):
 
     name: ClassVar[str] = "dp-apvi"
     pessimism: ClassVar[Pessimism] = "apvi"
-
-    epsilon: float
-    delta: float = 1e-5
     bonus_scale: float = 1.0
 
     def statistic(self, task: Task, max_return: float) -> LogStatistic:

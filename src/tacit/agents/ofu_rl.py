@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import CalibratedAgent, ControlAgent, not_private
 from tacit.agents.reference import every_tenth
 from tacit.learner import BoundAgent
 from tacit.planners.ofu import OfuPlanner, paper_ridge, plain_ridge, tight_ridge
-from tacit.privacy import Exact
 from tacit.privacy.counters import strategy
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.joint.counted import CountedSums
@@ -20,7 +19,7 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class OfuRL(CheckedAgent):
+class OfuRL(ControlAgent):
     """Optimism over a confidence ellipsoid of exact moments. Not private.
 
     Attributes:
@@ -30,23 +29,18 @@ class OfuRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "ofu-rl"
-    families: ClassVar[tuple[str, ...]] = ("control",)
-    needs: ClassVar[frozenset[str]] = frozenset({"start"})
-    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 1.0
     beta: float = 0.05
     certify: bool = False
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact moments, replanned at geometric times."""
-        self.require_family(task, "lq")
-        statistic = ControlMoments(task)
         planner = OfuPlanner(plain_ridge(float(self.ridge)), beta=self.beta, certify=self.certify)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner, every_tenth)
+        return not_private(task, ControlMoments(task), planner, every_tenth)
 
 
 @dataclass(frozen=True)
-class PrivateOfuRL(CheckedAgent):
+class PrivateOfuRL(ControlAgent, CalibratedAgent):
     """Optimism on moments that a curator releases through a continual counter.
 
     "paper" has the paper's noise per node, upper-triangular noise on M, radius constants, a tree
@@ -66,22 +60,14 @@ class PrivateOfuRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "private-ofu-rl"
-    families: ClassVar[tuple[str, ...]] = ("control",)
-    models: ClassVar[tuple[str, ...]] = ("joint",)
-    needs: ClassVar[frozenset[str]] = frozenset({"start"})
-    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
-    epsilon: float
-    delta: float = 1e-5
-    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised"] = "toeplitz"
     clipping: Literal["step", "energy"] = "step"
     beta: float = 0.05
     certify: bool = False
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Noisy running moments, optimism on them."""
-        self.require_family(task, "lq")
-        return self._paper(task) if self.calibration == "paper" else self._tight(task)
+        return self._paper(task) if self.as_paper else self._tight(task)
 
     def _tight(self, task: Task) -> BoundAgent:
         energy = forecast_energy(task) if self.clipping == "energy" else None

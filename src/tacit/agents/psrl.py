@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import Ranges, TableAgent, not_private
 from tacit.kernels.public.posterior import DirichletPrior
 from tacit.learner import BoundAgent
 from tacit.planners.posterior import PosteriorPlanner
-from tacit.privacy import Exact
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
@@ -19,7 +18,7 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class PSRL(CheckedAgent):
+class PSRL(TableAgent):
     """Posterior sampling (docs/papers/tabular_ldp.md#baselines).
 
     Attributes:
@@ -31,7 +30,6 @@ class PSRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "psrl"
-    masks: ClassVar[bool] = True
     ranges: ClassVar[Ranges] = dict.fromkeys(
         ("alpha0", "lambda0", "nu0", "beta0"), {"low": 1e-9, "high": 1e9}
     )
@@ -42,19 +40,17 @@ class PSRL(CheckedAgent):
     beta0: float = 1.0
     every: int = 1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact counts, a fresh posterior draw after every user, or every so many."""
-        self.require_family(task, "tabular")
         statistic = VisitCounts(task, squares=True)
         prior = DirichletPrior(
             float(self.alpha0), float(self.lambda0), float(self.nu0), float(self.beta0)
         )
-        exact, planner = Exact(statistic, task), PosteriorPlanner(prior)
-        return BoundAgent(task, statistic, exact, planner, Every(self.every))
+        return not_private(task, statistic, PosteriorPlanner(prior), Every(self.every))
 
 
 @dataclass(frozen=True)
-class LdpPSRL(CheckedAgent):
+class LdpPSRL(TableAgent):
     """Users add Laplace noise to their counts; the learner samples from a wide posterior.
 
     See docs/papers/tabular_ldp.md#ldp-psrl. Pools stages, so the task must be declared
@@ -67,16 +63,13 @@ class LdpPSRL(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-psrl"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     calibration: Literal["tight", "paper"] = "tight"
     beta: float = 0.1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Noisy counts, a fresh draw after every user."""
-        self.require_family(task, "tabular")
         self.require_homogeneous(task)
         statistic = VisitCounts(task, squares=True)
         scales = None

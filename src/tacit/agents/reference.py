@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import ControlAgent, Ranges, TableAgent, not_private
 from tacit.learner import BoundAgent
-from tacit.planners import Planner
 from tacit.planners.references import (
     CertaintyPlanner,
     IdlePlanner,
@@ -15,47 +14,35 @@ from tacit.planners.references import (
     ThompsonPlanner,
     UniformPlanner,
 )
-from tacit.privacy import Exact
 from tacit.schedules import once
 from tacit.statistics.counts import Nothing
 from tacit.statistics.lq import ControlMoments
 from tacit.task.task import Task
 
 
-def _without_data(task: Task, planner: Planner) -> BoundAgent:
-    statistic = Nothing()
-    return BoundAgent(task, statistic, Exact(statistic, task), planner, once)
-
-
 @dataclass(frozen=True)
-class Uniform(CheckedAgent):
+class Uniform(TableAgent):
     """Plays every action with equal probability, learns nothing, collects nothing."""
 
     name: ClassVar[str] = "uniform"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[frozenset[str] | None] = frozenset()
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """One uniform policy for everybody."""
-        self.require_family(task, "tabular")
-        return _without_data(task, UniformPlanner())
+        return not_private(task, Nothing(), UniformPlanner(), once)
 
 
 @dataclass(frozen=True)
-class Optimal(CheckedAgent):
+class Optimal(TableAgent):
     """Plays the optimal policy of the true problem, which is revealed to it."""
 
     name: ClassVar[str] = "optimal"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset({"reward", "transitions"})
-    uses: ClassVar[frozenset[str] | None] = frozenset()
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """One optimal policy for everybody."""
-        self.require_family(task, "tabular")
-        return _without_data(task, OptimalPlanner())
+        return not_private(task, Nothing(), OptimalPlanner(), once)
 
 
 def every_tenth(served: int) -> int:
@@ -64,22 +51,21 @@ def every_tenth(served: int) -> int:
 
 
 @dataclass(frozen=True)
-class DoNothing(CheckedAgent):
+class DoNothing(ControlAgent):
     """Plays u = 0 and collects nothing: what a learner must beat to be worth anything."""
 
     name: ClassVar[str] = "do-nothing"
-    families: ClassVar[tuple[str, ...]] = ("control",)
     models: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str] | None] = frozenset()
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """One zero policy for everybody."""
-        self.require_family(task, "lq")
-        return _without_data(task, IdlePlanner())
+        return not_private(task, Nothing(), IdlePlanner(), once)
 
 
 @dataclass(frozen=True)
-class CertaintyEquivalence(CheckedAgent):
+class CertaintyEquivalence(ControlAgent):
     """Ridge regression and its optimal gains, with a little excitation. Not private.
 
     Attributes:
@@ -88,21 +74,18 @@ class CertaintyEquivalence(CheckedAgent):
     """
 
     name: ClassVar[str] = "certainty-equivalence"
-    families: ClassVar[tuple[str, ...]] = ("control",)
     ranges: ClassVar[Ranges] = {"excitation": {"low": 0.0, "high": 1.0}}
-    needs: ClassVar[frozenset[str]] = frozenset({"start"})
-    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1
     excitation: float = 0.1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact moments, replanned at geometric times."""
-        self.require_family(task, "lq")
-        return _not_private(task, CertaintyPlanner(float(self.ridge), float(self.excitation)))
+        planner = CertaintyPlanner(float(self.ridge), float(self.excitation))
+        return not_private(task, ControlMoments(task), planner, every_tenth)
 
 
 @dataclass(frozen=True)
-class Thompson(CheckedAgent):
+class Thompson(ControlAgent):
     """Thompson sampling on exact moments. Not private.
 
     Attributes:
@@ -110,17 +93,9 @@ class Thompson(CheckedAgent):
     """
 
     name: ClassVar[str] = "thompson"
-    families: ClassVar[tuple[str, ...]] = ("control",)
-    needs: ClassVar[frozenset[str]] = frozenset({"start"})
-    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
     ridge: float = 0.1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact moments, a fresh draw at geometric times."""
-        self.require_family(task, "lq")
-        return _not_private(task, ThompsonPlanner(float(self.ridge)))
-
-
-def _not_private(task: Task, planner: Planner) -> BoundAgent:
-    statistic = ControlMoments(task)
-    return BoundAgent(task, statistic, Exact(statistic, task), planner, every_tenth)
+        planner = ThompsonPlanner(float(self.ridge))
+        return not_private(task, ControlMoments(task), planner, every_tenth)

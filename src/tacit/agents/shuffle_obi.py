@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import CalibratedAgent, Ranges, TableAgent
 from tacit.agents.paper_constants import shuffle_claim
 from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner
@@ -22,7 +22,7 @@ FEWEST_BATCHES = 50
 
 
 @dataclass(frozen=True)
-class ShuffleOBI(CheckedAgent):
+class ShuffleOBI(TableAgent, CalibratedAgent):
     """Devices randomize their reports, a shuffler hides who sent which, the learner is optimistic.
 
     "tight" (docs/papers/tabular_ldp.md#b8): a user reports one step; a batch is opened when it is
@@ -50,7 +50,6 @@ class ShuffleOBI(CheckedAgent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("shuffle",)
     ranges: ClassVar[Ranges] = {
         "batch": {"low": 0},
@@ -59,10 +58,7 @@ class ShuffleOBI(CheckedAgent):
         "alpha": {"low": 1.0, "low_open": True},
         "reward_bits": {"low": 1},
     }
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
     delta: float = 1e-6
-    calibration: Literal["tight", "paper"] = "tight"
     steps: Literal["own", "assigned"] = "own"
     batch: int = 0
     colluders: int = 0
@@ -74,8 +70,7 @@ class ShuffleOBI(CheckedAgent):
 
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, with the width that is used."""
-        width = "paper" if self.calibration == "paper" else "directional"
-        return {**super().parameters(), "width": width}
+        return {**super().parameters(), "width": "paper" if self.as_paper else "directional"}
 
     def crowd(self, task: Task) -> int:
         """Users of a batch who hide each other."""
@@ -86,10 +81,9 @@ class ShuffleOBI(CheckedAgent):
         few = task.users // (FEWEST_BATCHES * crowds)
         return max(min(enough + int(self.colluders), few), 1)
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Randomized reports behind a shuffler."""
-        self.require_family(task, "tabular")
-        return self._paper(task) if self.calibration == "paper" else self._tight(task)
+        return self._paper(task) if self.as_paper else self._tight(task)
 
     def _tight(self, task: Task) -> BoundAgent:
         statistic = OneStep(task) if self.steps == "assigned" else EachStep(task)
@@ -118,7 +112,7 @@ class ShuffleOBI(CheckedAgent):
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a batch is, or what the paper claims."""
-        if self.calibration == "paper":
+        if self.as_paper:
             claim = shuffle_claim(task.horizon, task.users, self.epsilon, self.delta)
             return (
                 "as in the paper, corrected where it could not run: the sum of transition bits in "

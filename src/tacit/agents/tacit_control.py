@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import ControlAgent, PrivateAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.tacit_control import TacitControlPlanner
@@ -18,7 +18,7 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class TacitControl(CheckedAgent):
+class TacitControl(ControlAgent, PrivateAgent):
     """Responses to public instruments, one noisy sum per batch, gains where they pay.
 
     Attributes:
@@ -27,20 +27,13 @@ class TacitControl(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-control"
-    families: ClassVar[tuple[str, ...]] = ("control",)
-    models: ClassVar[tuple[str, ...]] = ("joint",)
-    needs: ClassVar[frozenset[str]] = frozenset({"start"})
-    uses: ClassVar[frozenset[str] | None] = frozenset({"noise"})
-    epsilon: float
-    delta: float = 1e-5
 
     def teaches(self, task: Task) -> Teaches:
         """Responses up to a norm in a life."""
         return "lifetime"
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Batches whose length the planner decides."""
-        self.require_family(task, "lq")
         if task.rule is not None and task.rule.attendance == "private":
             raise InvalidInput(
                 "what somebody tries here follows from their place in the order of all who come, "

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import PrivateAgent, Ranges, TableAgent
 from tacit.errors import InvalidInput
 from tacit.grid import GRID
 from tacit.learner import BoundAgent
@@ -89,7 +89,7 @@ tables"). Not measured: the two numbers themselves.
 
 
 @dataclass(frozen=True)
-class TacitJoint(CheckedAgent):
+class TacitJoint(TableAgent, PrivateAgent):
     """V-free sums through a continual counter, on a public geometric schedule.
 
     The sums are in docs/papers/mixture_jdp.md#b1, the schedule in docs/papers/mixture_jdp.md#b5.
@@ -119,9 +119,7 @@ class TacitJoint(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-joint"
-    masks: ClassVar[bool] = True
     families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
-    models: ClassVar[tuple[str, ...]] = ("joint",)
     ranges: ClassVar[Ranges] = {
         "width": {"low": 0.0, "high": 1e3},
         "reward_share": {"low": 0.001, "high": 0.999},
@@ -131,8 +129,6 @@ class TacitJoint(CheckedAgent):
     }
     batch_parameter: ClassVar[str | None] = "least"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
-    epsilon: float
-    delta: float = 1e-5
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "toeplitz"
     bonus_scale: float = 0.1
     width: float = 0.3
@@ -157,9 +153,8 @@ class TacitJoint(CheckedAgent):
         growth = self.growth or BATCH_GROWTH["mixture" if "features" in task.known else "stages"]
         return Geometric(max(first, self.least), growth, self.least)
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Regression if the task reveals features, else first visits, or counts per stage."""
-        self.require_family(task, "tabular")
         if task.homogeneous and "features" not in task.known:
             return self._table(task)
         schedule = self.schedule(task)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import LinearAgent, PrivateAgent
 from tacit.agents.lsvi_calibration import Shares, Targets, tight_shares
 from tacit.kernels.raw.linear_sums import Weights
 from tacit.learner import BoundAgent
@@ -45,7 +45,7 @@ VALUE_SPREAD = 1.0 / 40.0
 
 
 @dataclass(frozen=True)
-class TacitLinear(CheckedAgent):
+class TacitLinear(LinearAgent, PrivateAgent):
     """Regression sums that need no value function, through a continual counter, optimistic prior.
 
     For finite S the d x S sums of phi (e_{s'} - 1/S)^T serve every value function, so each user is
@@ -64,20 +64,15 @@ class TacitLinear(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-linear"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "linear")
-    models: ClassVar[tuple[str, ...]] = ("joint",)
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
-    epsilon: float
-    delta: float = 1e-5
     sums: Literal["auto", "additive", "answered"] = "auto"
 
     def teaches(self, task: Task) -> Teaches:
         """Additive sums up to a norm in a life; answered queries are paid for as a group."""
         return "lifetime" if self._adds(task) else "every"
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """The pipeline with less noise; where lives are bounded, the one that can bound them."""
-        self.require_family(task, "tabular")
         return self._additive(task) if self._adds(task) else self._answered(task)
 
     def notes(self, task: Task) -> tuple[str, ...]:

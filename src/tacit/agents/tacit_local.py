@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent, Ranges
+from tacit.agents.base import Ranges, TableAgent
 from tacit.errors import InvalidInput
 from tacit.kernels.public.questions import REWARD, Weighing
 from tacit.learner import BoundAgent
@@ -23,7 +23,7 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class TacitLocal(CheckedAgent):
+class TacitLocal(TableAgent):
     """One report per user about one step, at full epsilon; posterior sampling that knows the noise.
 
     B1 to B4 and B6 of docs/papers/tabular_ldp.md#b1. Pure epsilon under local differential privacy.
@@ -38,19 +38,16 @@ class TacitLocal(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-local"
-    masks: ClassVar[bool] = True
     models: ClassVar[tuple[str, ...]] = ("local",)
     ranges: ClassVar[Ranges] = {"batch": {"low": 1}}
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     epsilon: float
     exploration: Literal["posterior", "optimistic"] = "posterior"
     bonus_scale: float = 0.1
     beta: float = 0.1
     batch: int = 300
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Randomized cells, a fresh posterior draw after every batch."""
-        self.require_family(task, "tabular")
         statistic = OneStep(task)
         cells = max(domains(statistic.places))
         if cells > LARGEST_DOMAIN:

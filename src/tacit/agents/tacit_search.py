@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import PrivateAgent, SearchAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.search import TUNING, Errors, SearchPlanner, batch_size
@@ -25,23 +25,20 @@ USUAL_VARIANCES = (USUAL_SQUARE, 0.25, 0.09)
 
 
 @dataclass(frozen=True)
-class PolicySearch(CheckedAgent):
+class PolicySearch(SearchAgent):
     """The same search on exact sums, not private: what privacy costs is measured against it."""
 
     name: ClassVar[str] = "policy-search"
-    families: ClassVar[tuple[str, ...]] = ("episodic",)
-    uses: ClassVar[frozenset[str] | None] = frozenset()
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Batches as small as the sample allows."""
-        self.require_family(task, "episodic")
         statistic = WindowedReturn(task)
         errors = Errors((0.0, 0.0, 0.0), USUAL_VARIANCES, cumulative=True)
         return searching(task, statistic, Exact(statistic, task), errors)
 
 
 @dataclass(frozen=True)
-class TacitSearch(CheckedAgent):
+class TacitSearch(SearchAgent, PrivateAgent):
     """Policy search by one return per person, seen through a window that follows the releases.
 
     Attributes:
@@ -52,16 +49,11 @@ class TacitSearch(CheckedAgent):
     """
 
     name: ClassVar[str] = "tacit-search"
-    families: ClassVar[tuple[str, ...]] = ("episodic",)
     models: ClassVar[tuple[str, ...]] = ("joint", "local", "shuffle")
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
-    delta: float = 1e-5
     model: Literal["joint", "local", "shuffle"] = "joint"
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Separate batches, whose sizes the planner decides from known noise."""
-        self.require_family(task, "episodic")
         if self.model == "local":
             randomizer = sliding_for(self.epsilon, task.participations)
             rounded = RoundedReturn(task, randomizer.largest)

@@ -5,22 +5,21 @@ See docs/papers/mixture_ldp.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CheckedAgent
+from tacit.agents.base import CalibratedAgent, MixtureAgent, not_private
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.vtr import MirrorPlanner, Rate, TransitionPlanner, ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, Sums, TightWidths, Units, WidthRule
-from tacit.privacy import Exact
 from tacit.privacy.local.weighted import LocalWeighted
 from tacit.schedules import Every
 from tacit.statistics import Statistic
 from tacit.statistics.counts import PolicyTransitions
-from tacit.statistics.targets import Scaling, Shape, ValueTargets
+from tacit.statistics.targets import Shape, ValueTargets
 from tacit.task.features import value_caps
 from tacit.task.task import Task
 
@@ -38,7 +37,7 @@ def targeted_planner(
 
 
 @dataclass(frozen=True)
-class UcrlVTR(CheckedAgent):
+class UcrlVTR(MixtureAgent):
     """Value-targeted regression with known rewards, not private.
 
     See docs/papers/mixture_ldp.md#ucrl-vtr.
@@ -53,9 +52,7 @@ class UcrlVTR(CheckedAgent):
     """
 
     name: ClassVar[str] = "ucrl-vtr"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
     needs: ClassVar[frozenset[str]] = frozenset({"reward"})
-    uses: ClassVar[frozenset[str] | None] = frozenset()
     bonus_scale: float = 0.1
     beta: float | None = None
     ridge: float = 1.0
@@ -63,13 +60,12 @@ class UcrlVTR(CheckedAgent):
     statistic: Literal["gram", "block"] = "gram"
     every: int = 1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Exact sums, planning after every ``every`` users."""
-        self.require_family(task, "tabular")
         statistic = ValueTargets(task, self._shape(task))
         rule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
         planner = self._planner(statistic, rule)
-        return BoundAgent(task, statistic, Exact(statistic, task), planner, Every(self.every))
+        return not_private(task, statistic, planner, Every(self.every))
 
     def _shape(self, task: Task) -> Shape:
         return Shape(self.statistic == "gram", False, self.centre, True, "equal")
@@ -78,8 +74,36 @@ class UcrlVTR(CheckedAgent):
         return targeted_planner(statistic, rule)
 
 
+class _LocalVTR(MixtureAgent, CalibratedAgent):
+    """Users send their sums with Gaussian noise."""
+
+    models: ClassVar[tuple[str, ...]] = ("local",)
+    bonus_scale: float
+    beta: float | None
+    ridge: float
+    every: int
+
+    def _targeted(self, task: Task, shape: Shape) -> BoundAgent:
+        """Sums of one shape, in the paper's units where noise and radius are the paper's."""
+        statistic = ValueTargets(task, replace(shape, scaling="raw") if self.as_paper else shape)
+        rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
+        if self.as_paper:
+            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
+        return self._reported(task, statistic, targeted_planner(statistic, rule))
+
+    def _reported(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
+        std = None
+        if self.as_paper:
+            small = bool(value_caps(task)[0] <= 1.0 + 1e-9)
+            std = paper_constants.mixture_local(
+                task.horizon, self.epsilon, self.delta, small_values=small
+            )
+        privatizer = LocalWeighted(statistic, task, std, **self.requested())
+        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
+
+
 @dataclass(frozen=True)
-class LdpUcrlVTR(CheckedAgent):
+class LdpUcrlVTR(_LocalVTR):
     """Users send their Gram matrices and targets with Gaussian noise.
 
     See docs/papers/mixture_ldp.md#ldp-ucrl-vtr, for the least noise
@@ -100,13 +124,7 @@ class LdpUcrlVTR(CheckedAgent):
     """
 
     name: ClassVar[str] = "ldp-ucrl-vtr"
-    families: ClassVar[tuple[str, ...]] = ("tabular", "mixture")
-    models: ClassVar[tuple[str, ...]] = ("local",)
     needs: ClassVar[frozenset[str]] = frozenset({"reward"})
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
-    delta: float = 1e-5
-    calibration: Literal["tight", "paper"] = "tight"
     statistic: Literal["gram", "block", "index"] = "gram"
     bonus_scale: float = 0.1
     beta: float | None = None
@@ -116,46 +134,25 @@ class LdpUcrlVTR(CheckedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.calibration == "paper" and self.statistic != "gram":
+        if self.as_paper and self.statistic != "gram":
             raise InvalidInput('the paper sends full Gram matrices: statistic must be "gram"')
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """Noisy reports, planning after every ``every`` users."""
-        self.require_family(task, "tabular")
         if task.horizon == 1:
             raise InvalidInput(
                 "with horizon 1 there are no transitions to learn and nothing to report; the "
                 "linear bandit has an agent of its own, ldp-bandit"
             )
         if self.statistic == "index":
-            return self._assemble(
-                task, PolicyTransitions(task), TransitionPlanner(bonus_scale=self.bonus_scale)
-            )
-        as_paper = self.calibration == "paper"
-        centre = self.centre and not as_paper
-        scaling: Scaling = "raw" if as_paper else "equal"
-        statistic = ValueTargets(
-            task, Shape(self.statistic == "gram", False, centre, not as_paper, scaling)
-        )
-        rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
-        if as_paper:
-            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
-        return self._assemble(task, statistic, targeted_planner(statistic, rule))
-
-    def _assemble(self, task: Task, statistic: Statistic, planner: Planner) -> BoundAgent:
-        std = self._paper_std(task) if self.calibration == "paper" else None
-        privatizer = LocalWeighted(statistic, task, std, **self.requested())
-        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
-
-    def _paper_std(self, task: Task) -> float:
-        small = bool(value_caps(task)[0] <= 1.0 + 1e-9)
-        return paper_constants.mixture_local(
-            task.horizon, self.epsilon, self.delta, small_values=small
-        )
+            planner = TransitionPlanner(bonus_scale=self.bonus_scale)
+            return self._reported(task, PolicyTransitions(task), planner)
+        tight, gram = not self.as_paper, self.statistic == "gram"
+        return self._targeted(task, Shape(gram, False, self.centre and tight, tight, "equal"))
 
 
 @dataclass(frozen=True)
-class LdpBandit(CheckedAgent):
+class LdpBandit(_LocalVTR):
     """Users send x x^T and x y with Gaussian noise; arms by optimism.
 
     See docs/papers/mixture_ldp.md#bandit. Setting H = 1 in LDP-UCRL-VTR literally learns nothing,
@@ -174,32 +171,16 @@ class LdpBandit(CheckedAgent):
 
     name: ClassVar[str] = "ldp-bandit"
     families: ClassVar[tuple[str, ...]] = ("mixture",)
-    models: ClassVar[tuple[str, ...]] = ("local",)
-    uses: ClassVar[frozenset[str] | None] = frozenset()
-    epsilon: float
-    delta: float = 1e-5
-    calibration: Literal["tight", "paper"] = "tight"
     bonus_scale: float = 0.1
     beta: float | None = None
     ridge: float = 1.0
     every: int = 1
 
-    def bind(self, task: Task) -> BoundAgent:
+    def fitted(self, task: Task) -> BoundAgent:
         """One regression of rewards."""
-        self.require_family(task, "tabular")
         if task.horizon != 1:
             raise InvalidInput(
                 f"ldp-bandit learns problems of horizon 1, but this one has {task.horizon}; "
                 "ldp-ucrl-vtr learns the others"
             )
-        as_paper = self.calibration == "paper"
-        scaling: Scaling = "raw" if as_paper else "equal"
-        statistic = ValueTargets(task, Shape(as_paper, True, False, False, scaling))
-        rule: WidthRule = TightWidths(self.bonus_scale, self.beta, self.ridge, task.users)
-        std = None
-        if as_paper:
-            rule = PaperLocal(self.bonus_scale, 0.01 if self.beta is None else self.beta)
-            std = paper_constants.mixture_local(1, self.epsilon, self.delta, small_values=True)
-        privatizer = LocalWeighted(statistic, task, std, **self.requested())
-        planner = targeted_planner(statistic, rule)
-        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
+        return self._targeted(task, Shape(self.as_paper, True, False, False, "equal"))
