@@ -23,18 +23,21 @@ from tacit.problems.base import Problem
 from tacit.problems.catalogue import make_problem
 from tacit.problems.environment import FILE, SIZES, Environment, can_only_be_played, environment
 from tacit.problems.gymnasium.tables import make_environment
-from tacit.simulation.attendance import LAWS, Attendance
+from tacit.simulation.attendance import Attendance
 from tacit.simulation.result import prepare
 from tacit.simulation.resume import forget
 from tacit.task.participation import ANY, Participation
 from tacit.util.files import read_json, require_folder, write_json
-from tacit.validate import choice, integer
 
 PROGRESS, EXPERIMENT = "progress", "experiment.json"
 """In the folder of a result, as long as it is not complete."""
 
 ENVIRONMENT = ("rewards", "returns", "horizon", *SIZES, "homogeneous", "bins")
 """What may be said of something that is played."""
+
+
+SAME = ("episodes", "runs", "seed", "participation", "attendance", "checkpoints", "noise")
+"""Fields that are those of an :class:`tacit.Experiment` as they are."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +93,7 @@ def returning(data: Mapping[str, Any]) -> tuple[Participation, Attendance]:
     )
     if rule.times == 1 and not rule.period:
         return Participation(), Attendance()
-    people, law = data.get("people"), data.get("attendance")
-    return rule, Attendance(
-        None if law is None else choice(law, "attendance", LAWS),
-        None if people is None else integer(people, "people", low=1),
-    )
+    return rule, Attendance(data.get("attendance"), data.get("people"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,15 +209,9 @@ class ExperimentSpec:
         return Experiment(
             problem=self._problem(),  # type: ignore[arg-type]
             agent=make_agent(self.agent.name, **self.agent.parameters),
-            episodes=self.episodes,
-            runs=self.runs,
-            seed=self.seed,
             reveal=frozenset(self.reveal),
-            participation=self.participation,
-            attendance=self.attendance,
             prior=None if self.prior is None else _prior(self.prior),
-            checkpoints=self.checkpoints,
-            noise=self.noise,
+            **{name: getattr(self, name) for name in SAME},
         )
 
     def _problem(self) -> Problem | Environment:

@@ -146,10 +146,7 @@ class LearnedPolicy:
             value, "the policy", (*documents.PUBLISHED, *documents.BESIDES), ("previous",)
         )
         documents.check_seal(given)
-        sizes = {
-            name: strict_json.whole(size, f"the number of {name}", 1)
-            for name, size in strict_json.named(given["sizes"], "sizes").items()
-        }
+        sizes = strict_json.sizes_from_json(given["sizes"])
         if "states" not in sizes:
             raise InvalidInput("the policy does not say how many states its task has")
         horizon = strict_json.whole(given["horizon"], "horizon", 1)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.arrays import Array, frozen
-from tacit.errors import InvalidInput, need
+from tacit.errors import InvalidInput
 from tacit.kernels.excitation import directions
-from tacit.policies.base import Names, named
+from tacit.policies.base import ComparedPolicy, Names, frame, named
 from tacit.validate import finite_array, integer, number
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class LinearPolicy:
+class LinearPolicy(ComparedPolicy):
     """Linear feedback u_h = K_h x_h + v_h on the user's own state, for linear systems.
 
     The open-loop part v_h is public. It is given as ``offsets``, or drawn for each user as
@@ -72,13 +72,10 @@ class LinearPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, input, gain of every state variable, and offset; without excitation."""
-        need("a table of a policy", "tables")
-        import pandas as pd
-
         H, d, n = self.gains.shape
         by_state = self.gains.reshape(H * d, n).T
         called = named(np.arange(n), states)
-        return pd.DataFrame(
+        return frame(
             {
                 "step": np.repeat(np.arange(H), d),
                 "input": named(np.tile(np.arange(d), H), actions),
@@ -95,16 +92,8 @@ class LinearPolicy:
         directions(self.key, user, drawn)
         return LinearPolicy(self.gains, self.offsets + self.amplitude * drawn)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, LinearPolicy)
-            and np.array_equal(self.gains, other.gains)
-            and np.array_equal(self.offsets, other.offsets)
-            and (self.amplitude, self.key) == (other.amplitude, other.key)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.gains.tobytes(), self.offsets.tobytes(), self.amplitude, self.key))
+    def _parts(self) -> tuple[Any, ...]:
+        return self.gains, self.offsets, self.amplitude, self.key
 
     def __repr__(self) -> str:
         horizon, inputs, states = self.gains.shape

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, Arrays, IntArray, frozen
-from tacit.errors import InvalidInput, need
+from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.public import scores
 from tacit.kernels.public.scores import Scoring, features_of, scored_action, search_directions
-from tacit.policies.base import Names
+from tacit.policies.base import ComparedPolicy, Names, frame, require_generator
 from tacit.validate import choice, finite_array, integer, number, table_fits
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def scale_free(form: Scoring) -> bool:
     return form.head == scores.ARGMAX and form.hidden == 0
 
 
-class ParametricPolicy:
+class ParametricPolicy(ComparedPolicy):
     """Acts by scores of features; user k of a search plays theta + sigma z_k.
 
     The direction z_k is public: a keyed function of ``key`` and of the user's number
@@ -258,12 +258,7 @@ class ParametricPolicy:
         """The number of an action, or a point of the box, without what the search tries out."""
         uniforms: Array = np.empty(0)
         if self.draws:
-            if not isinstance(rng, np.random.Generator):
-                raise InvalidInput(
-                    "this policy draws its actions: pass rng=numpy.random.default_rng(), made once "
-                    "and used for every call"
-                )
-            uniforms = rng.random(self.form.outputs)
+            uniforms = require_generator(rng).random(self.form.outputs)
         return self.decide(observation, step, uniforms)
 
     @property
@@ -303,12 +298,9 @@ class ParametricPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns layer, output, feature and weight."""
-        need("a table of a policy", "tables")
-        import pandas as pd
-
         rows = [(k, *at) for k, layer in enumerate(self.layers()) for at in np.ndindex(layer.shape)]
-        found = pd.DataFrame(rows, columns=["layer", "output", "feature"])
-        return found.assign(weight=self.theta)
+        columns = dict(zip(("layer", "output", "feature"), np.transpose(rows), strict=True))
+        return frame({**columns, "weight": self.theta})
 
     def directions(self, users: IntArray) -> IntArray:
         """The public directions z [n, d] of these users, in steps of the grid.
@@ -348,20 +340,9 @@ class ParametricPolicy:
             "box": form.box if form.box.size else np.zeros((2, 0)),
         }
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ParametricPolicy):
-            return False
-        mine, its = self.arrays(), other.arrays()
-        return (
-            all(np.array_equal(mine[name], its[name]) for name in ARRAYS)
-            and self.sizes == other.sizes
-            and np.array_equal(self.theta, other.theta)
-            and (self.horizon, self.sigma) == (other.horizon, other.sigma)
-            and (self.key, self.shared) == (other.key, other.shared)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.theta.tobytes(), self.horizon, self.sigma, self.key))
+    def _parts(self) -> tuple[Any, ...]:
+        tried = self.horizon, self.sigma, self.key, self.shared
+        return (*self.arrays().values(), *self.sizes.values(), self.theta, *tried)
 
     def __repr__(self) -> str:
         return f"ParametricPolicy({self.kind}, parameters={len(self.theta)}, sigma={self.sigma:g})"

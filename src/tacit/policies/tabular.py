@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.errors import InvalidInput, need
-from tacit.policies.base import Names, Policy, named
+from tacit.errors import InvalidInput
+from tacit.policies.base import ComparedPolicy, Names, Policy, frame, named, require_generator
 from tacit.task.pairs import Pairs
 from tacit.validate import distributions, integer, unit_array
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class TabularPolicy:
+class TabularPolicy(ComparedPolicy):
     """A deterministic table pi_h(s), ties already drawn by the planner that published it."""
 
     __slots__ = ("actions",)
@@ -45,11 +45,8 @@ class TabularPolicy:
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, state and action."""
-        need("a table of a policy", "tables")
-        import pandas as pd
-
         H, S = self.actions.shape
-        return pd.DataFrame(
+        return frame(
             {
                 "step": np.repeat(np.arange(H), S),
                 "state": named(np.tile(np.arange(S), H), states),
@@ -57,17 +54,14 @@ class TabularPolicy:
             }
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TabularPolicy) and np.array_equal(self.actions, other.actions)
-
-    def __hash__(self) -> int:
-        return hash(self.actions.tobytes())
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.actions,)
 
     def __repr__(self) -> str:
         return f"TabularPolicy(horizon={self.horizon}, states={self.actions.shape[1]})"
 
 
-class StochasticPolicy:
+class StochasticPolicy(ComparedPolicy):
     """Action probabilities pi_h(a|s) [horizon, states, actions], for stochastic algorithms only."""
 
     __slots__ = ("probabilities",)
@@ -90,22 +84,15 @@ class StochasticPolicy:
     def act(self, observation: Any, step: int, rng: np.random.Generator | None = None) -> int:
         """An action drawn in a state at a step, counted from 0."""
         place = _place(observation, step, self.probabilities.shape[:2])
-        if not isinstance(rng, np.random.Generator):
-            raise InvalidInput(
-                "this policy draws its actions: pass rng=numpy.random.default_rng(), made once "
-                "and used for every call"
-            )
+        uniform = require_generator(rng).random()
         cumulative = np.cumsum(self.probabilities[place])
-        drawn = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+        drawn = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
         return int(drawn)
 
     def to_frame(self, states: Names = None, actions: Names = None) -> pd.DataFrame:
         """Columns step, state, action and probability."""
-        need("a table of a policy", "tables")
-        import pandas as pd
-
         step, state, action = np.indices(self.probabilities.shape).reshape(3, -1)
-        return pd.DataFrame(
+        return frame(
             {
                 "step": step,
                 "state": named(state, states),
@@ -114,13 +101,8 @@ class StochasticPolicy:
             }
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StochasticPolicy) and np.array_equal(
-            self.probabilities, other.probabilities
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.probabilities.tobytes())
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.probabilities,)
 
     def __repr__(self) -> str:
         _, states, actions = self.probabilities.shape

@@ -41,7 +41,7 @@ class Attendance:
         if self.law is not None:
             choice(self.law, "attendance", LAWS)
         if self.people is not None:
-            integer(self.people, "people", low=1)
+            object.__setattr__(self, "people", integer(self.people, "people", low=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,9 +105,8 @@ def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
     if "features" in task.known:
         return _given_features(task, S, A)
     SA = S * A
-    eye = np.eye(S)
     if not whole:
-        phi = np.broadcast_to(eye, (SA, S, S))
+        phi = np.broadcast_to(np.eye(S), (SA, S, S))
         block = np.arange(SA)
     else:
         if (S * S * A) ** 2 > 10_000_000:
@@ -115,9 +114,7 @@ def transition_features(task: Task, *, whole: bool) -> TransitionFeatures:
                 f"one-hot features of {S} states and {A} actions have {S * S * A} dimensions, too "
                 "many for a full Gram matrix: use statistic = block or index"
             )
-        phi = np.zeros((SA, S, SA * S))
-        for sa in range(SA):
-            phi[sa, :, sa * S : (sa + 1) * S] = eye
+        phi = np.eye(SA * S).reshape(SA, S, SA * S)
         block = np.zeros(SA, dtype=np.int64)
     return TransitionFeatures(
         phi=frozen(phi),

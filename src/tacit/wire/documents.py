@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,18 +23,18 @@ from tacit.task.task import Task
 from tacit.wire.strict_json import (
     array_from_json,
     array_to_json,
+    arrays_from_json,
+    arrays_to_json,
     canonical,
     fields,
     named,
     real,
+    sizes_from_json,
     spelt,
     text,
     truth,
     whole,
 )
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = 3
 """Of all that docs/reference/wire.md says; a peer that speaks another one is not understood.
@@ -96,19 +96,20 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
     So other tasks keep their ids.
     """
-    duration = {"duration": task.duration} if task.duration else {}
-    rule = {} if task.rule is None else {"rule": task.rule.to_json()}
-    return {
+    found: dict[str, Any] = {
         "family": task.family,
         "horizon": task.horizon,
         "sizes": dict(task.sizes),
         "homogeneous": task.homogeneous,
         "users": task.users,
         "participations": task.participations,
-        "known": {name: array_to_json(task.known[name]) for name in task.revealed},
-        **duration,
-        **rule,
+        "known": arrays_to_json({name: task.known[name] for name in task.revealed}),
     }
+    if task.duration:
+        found["duration"] = task.duration
+    if task.rule is not None:
+        found["rule"] = task.rule.to_json()
+    return found
 
 
 def task_from_json(value: object) -> Task:
@@ -123,16 +124,10 @@ def task_from_json(value: object) -> Task:
     return Task(
         family=text(given["family"], "family"),
         horizon=whole(given["horizon"], "horizon", 1),
-        sizes={
-            name: whole(size, f"the number of {name}", 1)
-            for name, size in named(given["sizes"], "sizes").items()
-        },
+        sizes=sizes_from_json(given["sizes"]),
         homogeneous=truth(given["homogeneous"], "homogeneous"),
         users=whole(given["users"], "users", 1),
-        known={
-            name: array_from_json(fact, name)
-            for name, fact in named(given["known"], "known").items()
-        },
+        known=arrays_from_json(named(given["known"], "known")),
         participations=whole(given["participations"], "participations", 1),
         duration=real(given.get("duration", 0.0), "duration"),
         rule=None if rule is None else _rule_from_json(rule),
@@ -160,9 +155,7 @@ def publication_to_json(
         **({} if previous is None else {"previous": previous}),
         "version": publication.version,
         "policy": _policy_to_json(publication.policy),
-        "context": {
-            name: array_to_json(array) for name, array in sorted(publication.context.items())
-        },
+        "context": arrays_to_json(dict(sorted(publication.context.items()))),
     }
 
 
@@ -195,10 +188,7 @@ def read_publication(
     """The publication in fields that were checked, for a task of these sizes."""
     if "previous" in given:
         text(given["previous"], "previous")
-    context = {
-        name: array_from_json(array, name)
-        for name, array in named(given["context"], "context").items()
-    }
+    context = arrays_from_json(named(given["context"], "context"))
     version = whole(given["version"], "version", 0)
     return Publication(version, _policy_from_json(given["policy"], horizon, sizes), context)
 
@@ -235,7 +225,7 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
         return {
             "kind": "scored",
             "theta": array_to_json(policy.theta),
-            "form": {name: array_to_json(array) for name, array in policy.arrays().items()},
+            "form": arrays_to_json(policy.arrays()),
             "sigma": policy.sigma,
             "key": policy.key,
             **({"shared": policy.shared} if policy.shared else {}),
@@ -278,10 +268,7 @@ def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
 
 def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ParametricPolicy:
     given = fields(value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",))
-    arrays = {
-        name: array_from_json(array, name)
-        for name, array in fields(given["form"], "form", ARRAYS).items()
-    }
+    arrays = arrays_from_json(fields(given["form"], "form", ARRAYS))
     return ParametricPolicy(
         scoring(sizes, arrays),
         array_from_json(given["theta"], "theta"),

@@ -19,9 +19,7 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.publication import Publication
 from tacit.trajectory import Trajectory, VectorTrajectory
-from tacit.wire.strict_json import (
-    raw_bytes,
-)
+from tacit.wire.strict_json import raw_bytes
 
 if TYPE_CHECKING:
     from tacit.learner import BoundAgent

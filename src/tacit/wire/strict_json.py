@@ -129,6 +129,16 @@ def array_from_json(
     return np.frombuffer(raw, dtype=kind).reshape(found).astype(kind.newbyteorder("="))
 
 
+def arrays_to_json(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Arrays by name."""
+    return {name: array_to_json(array) for name, array in arrays.items()}
+
+
+def arrays_from_json(value: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays again."""
+    return {name: array_from_json(array, name) for name, array in value.items()}
+
+
 def finite(value: Any) -> Any:
     """The same with null in place of numbers that JSON has no spelling for: infinite ones, NaN."""
     if isinstance(value, Mapping):
@@ -165,3 +175,9 @@ def named(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or len(value) > MOST_NAMES:
         raise InvalidInput(f"{what} must be an object of at most {MOST_NAMES} fields")
     return {text(name, f"a name in {what}"): entry for name, entry in value.items()}
+
+
+def sizes_from_json(value: object) -> dict[str, int]:
+    """Public sizes of a task, by name."""
+    given = named(value, "sizes")
+    return {name: whole(size, f"the number of {name}", 1) for name, size in given.items()}
