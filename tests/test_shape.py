@@ -44,7 +44,6 @@ EXCEPTIONS = {
     "tacit_service.cli.rehearse.rehearse",
     # objects built from all that they are
     "tacit.auditing.agent.audit",
-    "tacit.client.device.Device.__init__",
     "tacit.policies.parametric.scoring_of",
     "tacit.privacy.curator.curator.Curator.__init__",
     "tacit.privacy.events.guaranteed",

@@ -62,7 +62,7 @@ def test_agents_that_learn_from_a_log_stand_apart(call) -> None:
         row["name"]: row["source"]
         for row in json.loads(call("list", "agents", "--json").out)["agents"]
     }
-    assert named[:3] == [name for name, *_ in FROM_A_LOG]
+    assert named[:3] == list(FROM_A_LOG)
     assert {name for name, source in found.items() if source == "log"} == set(named[:3])
 
 

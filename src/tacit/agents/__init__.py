@@ -14,7 +14,7 @@ from tacit.agents.catalogue import AGENTS, FROM_A_LOG, agents, make_agent
 
 __all__ = ["Agent", "agents", "make_agent"]
 
-_PLACES = [where.partition(":") for _, where, _ in (*AGENTS, *FROM_A_LOG)]
+_PLACES = [where.partition(":") for where, _ in (AGENTS | FROM_A_LOG).values()]
 _MODULES = {name: module for module, _, name in _PLACES}
 
 

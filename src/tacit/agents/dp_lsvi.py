@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.agents import lsvi_calibration as calibrations
-from tacit.agents.base import CalibratedAgent, LinearAgent
+from tacit.agents.base import CalibratedAgent
 from tacit.agents.lsvi import (
     DEFAULT_BONUS_SCALE,
+    LsviAgent,
     dimension,
     switches_at_most,
-    ties_note,
     tuned_plus,
 )
 from tacit.learner import BoundAgent
@@ -36,7 +36,7 @@ from tacit.validate import choice
 
 
 @dataclass(frozen=True)
-class _PrivateLsvi(LinearAgent, CalibratedAgent):
+class _PrivateLsvi(LsviAgent, CalibratedAgent):
     """What the three agents share: their parameters and the two calibrations."""
 
     bonus_scale: float | None = None
@@ -86,13 +86,6 @@ class _PrivateLsvi(LinearAgent, CalibratedAgent):
         curator = Curator(*parts, batch=schedule(0), **self.requested())
         planner = self._planner(H, ridge, answers, switching)
         return BoundAgent(task, statistic, curator, planner, schedule)
-
-    def notes(self, task: Task) -> tuple[str, ...]:
-        """Whether the bonus says anything."""
-        planner = self.bind(task).planner
-        assert isinstance(planner, LsviPlanner | LsviPlusPlanner)
-        bonus = planner.bonus if isinstance(planner, LsviPlanner) else planner.bonus.hat
-        return ties_note(bonus, task.horizon, planner.ridge)
 
 
 class _OneTarget(_PrivateLsvi):

@@ -55,20 +55,26 @@ def switches_at_most(d: int, H: int, K: int, weight: float, ridge: float) -> int
     return max(1, math.ceil(d * H / math.log(2) * math.log1p(K * weight / (d * ridge))))
 
 
-def ties_note(bonus: float, horizon: int, ridge: float) -> tuple[str, ...]:
-    """What a bonus beyond the whole range means."""
-    if bonus / math.sqrt(ridge) < horizon:
-        return ()
-    needed = (bonus / horizon) ** 2
-    return (
-        f"the bonus of an unseen direction is {bonus / math.sqrt(ridge):.3g}, the largest value "
-        f"{horizon}: a direction needs about {needed:.2g} visits before its bonus says anything, "
-        "and until then ties decide",
-    )
+class LsviAgent(LinearAgent):
+    """One that plans by least-squares value iteration."""
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """What a bonus beyond the whole range means."""
+        planner, horizon = self.bind(task).planner, task.horizon
+        assert isinstance(planner, LsviPlanner | LsviPlusPlanner)
+        bonus = planner.bonus if isinstance(planner, LsviPlanner) else planner.bonus.hat
+        unseen, needed = bonus / math.sqrt(planner.ridge), (bonus / horizon) ** 2
+        if unseen < horizon:
+            return ()
+        return (
+            f"the bonus of an unseen direction is {unseen:.3g}, the largest value {horizon}: a "
+            f"direction needs about {needed:.2g} visits before its bonus says anything, and until "
+            "then ties decide",
+        )
 
 
 @dataclass(frozen=True)
-class LsviUCB(LinearAgent):
+class LsviUCB(LsviAgent):
     """Regression of r + V on all data after every user, Q plus bonus.
 
     LSVI-UCB, docs/papers/linear_jdp.md#lsvi-ucb.
@@ -92,13 +98,9 @@ class LsviUCB(LinearAgent):
             return lsvi_bonus(task, self.beta)
         return self.bonus_scale * task.horizon
 
-    def notes(self, task: Task) -> tuple[str, ...]:
-        """Whether the bonus says anything."""
-        return ties_note(self._bonus(task), task.horizon, 1.0)
-
 
 @dataclass(frozen=True)
-class LsviUCBPlusPlus(LinearAgent):
+class LsviUCBPlusPlus(LsviAgent):
     """Variance-weighted regression with rare switching.
 
     LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
@@ -133,7 +135,3 @@ class LsviUCBPlusPlus(LinearAgent):
             return plus_bonus(dimension(task), task.horizon, task.users, self.beta)
         # With a ridge of 1 / H^2 less than 1 / H would not lift what was never seen to the top.
         return tuned_plus(max(DEFAULT_BONUS_SCALE, 1.0 / task.horizon), task.horizon)
-
-    def notes(self, task: Task) -> tuple[str, ...]:
-        """Whether the bonus says anything."""
-        return ties_note(self._bonus(task).hat, task.horizon, 1.0 / task.horizon**2)

@@ -207,7 +207,7 @@ def offline(
     if not isinstance(learns, LogAgent):
         raise InvalidInput(
             f"{getattr(learns, 'name', learns)} learns from people who take part, not from a log; "
-            f"those that do are {', '.join(name for name, *_ in FROM_A_LOG)}"
+            f"those that do are {', '.join(FROM_A_LOG)}"
         )
     bound = learns.bind_log(mapped.task, mapped.max_return, mapped.ended)
     statistic: Any = bound.statistic

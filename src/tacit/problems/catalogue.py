@@ -11,71 +11,56 @@ from tacit.util.registry import Registered, Registry
 if TYPE_CHECKING:
     from tacit.problems.base import Problem
 
-PROBLEMS = (
-    (
-        "random-mdp",
+PROBLEMS = {
+    "random-mdp": (
         "tabular_benchmarks:random_mdp",
         "random transitions and 0/1 rewards, one instance per seed",
     ),
-    (
-        "river-swim",
+    "river-swim": (
         "tabular_benchmarks:river_swim",
         "swim upstream for a large reward: exploration matters",
     ),
-    (
-        "hard-tree",
+    "hard-tree": (
         "tabular_benchmarks:hard_tree",
         "the lower-bound tree: one leaf is slightly better",
     ),
-    (
-        "synthetic-linear",
-        "linear:synthetic_linear",
-        "two states, 100 actions, ten known features",
-    ),
-    ("low-rank", "linear:low_rank", "a random linear MDP: many states, few features"),
-    ("lq-scalar", "lq:lq_scalar", "linear control: one state, one input"),
-    (
-        "lq-double-integrator",
+    "synthetic-linear": ("linear:synthetic_linear", "two states, 100 actions, ten known features"),
+    "low-rank": ("linear:low_rank", "a random linear MDP: many states, few features"),
+    "lq-scalar": ("lq:lq_scalar", "linear control: one state, one input"),
+    "lq-double-integrator": (
         "lq:lq_double_integrator",
         "linear control: a damped double integrator",
     ),
-    ("lq-thermal", "lq:lq_thermal", "linear control: two heated zones, air and wall"),
-    ("random-lq", "lq:random_lq", "linear control: a random stable system per seed"),
-    (
-        "remap-walk",
+    "lq-thermal": ("lq:lq_thermal", "linear control: two heated zones, air and wall"),
+    "random-lq": ("lq:random_lq", "linear control: a random stable system per seed"),
+    "remap-walk": (
         "mixture:remap_walk",
         "a linear mixture of four known kernels; S hardly matters",
     ),
-    (
-        "hard-mixture",
+    "hard-mixture": (
         "mixture:hard_mixture",
         "the lower-bound linear mixture: hidden signs per stage",
     ),
-    (
-        "linear-bandit",
+    "linear-bandit": (
         "mixture:linear_bandit",
         "a contextual linear bandit: the mixture with H = 1",
     ),
-    ("cart-pole", "classic_control:cart_pole", "search: keep a pole up on a cart, 500 steps"),
-    ("acrobot", "classic_control:acrobot", "search: swing up two links"),
-    ("mountain-car", "classic_control:mountain_car", "search: rock a weak car up a hill"),
-    (
-        "mountain-car-continuous",
+    "cart-pole": ("classic_control:cart_pole", "search: keep a pole up on a cart, 500 steps"),
+    "acrobot": ("classic_control:acrobot", "search: swing up two links"),
+    "mountain-car": ("classic_control:mountain_car", "search: rock a weak car up a hill"),
+    "mountain-car-continuous": (
         "classic_control:mountain_car_continuous",
         "search: the same, with a price of force",
     ),
-    ("pendulum", "classic_control:pendulum", "search: swing a pendulum up and keep it there"),
-    (
-        "episodes",
+    "pendulum": ("classic_control:pendulum", "search: swing a pendulum up and keep it there"),
+    "episodes": (
         "classic_control:episodes_of",
         "search: a table or a linear system, without its model",
     ),
-)
-"""Name, where its function is in this package, and what it is."""
+}
+"""By name, where its function is in this package, and what it is."""
 
-problems: Registry[Problem] = Registry("problem")
-for _name, _where, _summary in PROBLEMS:
-    problems.add(_name, f"tacit.problems.{_where}", _summary)
+problems: Registry[Problem] = Registry("problem", "tacit.problems", PROBLEMS)
 
 GYMNASIUM: Registered[Problem] = Registered(
     "gym:ID",

@@ -104,12 +104,22 @@ OWN = "tacit"
 
 
 class Registry(Generic[T]):
-    """All names of one kind ("problem", "agent"); iterating gives tacit's own."""
+    """All names of one kind; iterating gives tacit's own.
 
-    def __init__(self, kind: str) -> None:
+    Args:
+        kind: "problem", or "agent".
+        package: of ours, in which what the rows name is.
+        rows: by name, where what makes it is in the package ("module:name"), and what it is.
+    """
+
+    def __init__(
+        self, kind: str, package: str = "", rows: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
         self.kind = kind
         self.group = f"tacit.{kind}s"
         self._own: dict[str, Registered[T]] = {}
+        for name, (where, about) in (rows or {}).items():
+            self.add(name, f"{package}.{where}", about)
 
     def add(self, name: str, factory: Callable[..., T] | str, about: str) -> None:
         """Register a name; a name can be taken only once."""
