@@ -304,7 +304,7 @@ class Experiment:
         episodes = self.grid[:recorded]
         reward = np.array([run.score.reward[:recorded] for run in runs])
         regret = np.array([run.score.regret[:recorded] for run in runs])
-        policies = _policies(self, runs, guarantee) if finished else ()
+        policies = self._policies(runs, guarantee) if finished else ()
         played = [policy.publication.policy for policy in policies]
         agent, trace = self.agent, self.trace
         return Result(
@@ -329,6 +329,20 @@ class Experiment:
             prior=None if self.prior is None else self.prior.to_json(),
             tests=self.problem.tests(played, self.seed) or {},
         )
+
+    def _policies(self, runs: Sequence[Run], guarantee: Guarantee) -> tuple[LearnedPolicy, ...]:
+        """What every run planned after its last user, without what only later users would need.
+
+        The learning curve of a search, which was released with it, stays.
+        """
+        about = {"problem": self.problem.name, "agent": self.agent.name, "seed": self.seed}
+        finals, found = [run.final for run in runs if run.final is not None], []
+        for i, (publication, users) in enumerate(finals):
+            curve = {name: array for name, array in publication.context.items() if name == "curve"}
+            bare = dataclasses.replace(publication, context=curve)
+            more = about | {"run": i}
+            found.append(LearnedPolicy.of(bare, self.bound.task, guarantee, users, about=more))
+        return tuple(found)
 
 
 def simulate(
@@ -475,25 +489,3 @@ def _first_only(bound: BoundAgent) -> bool:
 
 def _done(runs: Sequence[Run]) -> int:
     return sum(int(run.score.at[0]) for run in runs)
-
-
-def _policies(
-    experiment: Experiment, runs: Sequence[Run], guarantee: Guarantee
-) -> tuple[LearnedPolicy, ...]:
-    """What every run planned after its last user, without what only later users would need.
-
-    The learning curve of a search, which was released with it, stays.
-    """
-    about = {
-        "problem": experiment.problem.name,
-        "agent": experiment.agent.name,
-        "seed": experiment.seed,
-    }
-    finals = [run.final for run in runs if run.final is not None]
-    found = []
-    for i, (publication, users) in enumerate(finals):
-        curve = {name: array for name, array in publication.context.items() if name == "curve"}
-        bare = dataclasses.replace(publication, context=curve)
-        task = experiment.bound.task
-        found.append(LearnedPolicy.of(bare, task, guarantee, users, about=about | {"run": i}))
-    return tuple(found)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from tacit.agents.base import Ranges, TableAgent
 from tacit.errors import InvalidInput
-from tacit.kernels.public.questions import REWARD, Weighing
+from tacit.kernels.public.questions import REWARD
 from tacit.learner import BoundAgent
 from tacit.planners import Planner
 from tacit.planners.tacit_local import DirectionalPlanner, NoisyPosteriorPlanner
@@ -58,8 +58,14 @@ class TacitLocal(TableAgent):
                 "joint agent"
             )
         privatizer = OneCell(statistic, task, requested_epsilon=float(self.epsilon))
-        planner = self._planner(privatizer.weighing)
-        return BoundAgent(task, statistic, privatizer, planner, self._schedule())
+        planner: Planner = NoisyPosteriorPlanner(privatizer.weighing)
+        if self.exploration == "optimistic":
+            planner = DirectionalPlanner(
+                bonus_scale=self.bonus_scale, beta=self.beta, weighing=privatizer.weighing
+            )
+        least = 200 if self.epsilon < 1.0 else 50 if self.epsilon < 10.0 else 5
+        schedule = CappedBatches(min(least, self.batch), self.batch, 0.02)
+        return BoundAgent(task, statistic, privatizer, planner, schedule)
 
     def users_needed(self, task: Task) -> int:
         """H X (4 + v N H), times the stages if they differ (docs/papers/tabular_ldp.md#b9).
@@ -72,14 +78,3 @@ class TacitLocal(TableAgent):
         stages = 1 if task.homogeneous else task.horizon
         each = task.horizon * (4.0 + v * len(places.state) * task.horizon)
         return math.ceil(stages * len(task.pairs.action) * each)
-
-    def _planner(self, weighing: Weighing) -> Planner:
-        if self.exploration == "optimistic":
-            return DirectionalPlanner(
-                bonus_scale=self.bonus_scale, beta=self.beta, weighing=weighing
-            )
-        return NoisyPosteriorPlanner(weighing)
-
-    def _schedule(self) -> CappedBatches:
-        least = 200 if self.epsilon < 1.0 else 50 if self.epsilon < 10.0 else 5
-        return CappedBatches(min(least, self.batch), self.batch, 0.02)

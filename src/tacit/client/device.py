@@ -36,6 +36,9 @@ from tacit.wire.strict_json import whole
 
 OUTCOMES = ("accepted", "duplicate", "stale", "invalid", "refused", DECOY)
 
+STANDSTILL = {"paused": "paused; try again later", "closed": "over; its last policy stays up"}
+"""States of a task in which no report would be taken, in words."""
+
 LATER = frozenset({"not_open", "paused", "unknown_task", "batch_full"})
 """Reasons that time may cure: a report is kept and sent again, an answer waits to become one."""
 
@@ -147,8 +150,9 @@ class Device:
         self._refuse_early(now)
         terms = fetched or self.terms()
         begins = self._turn(terms, now)
-        if begins.silent is None:
-            _refuse_standstill(terms)
+        state = str(terms.description.get("state"))  # an older collector has none
+        if begins.silent is None and state in STANDSTILL:
+            raise NotTaken(state, f"the task {terms.name!r} is {STANDSTILL[state]}")
         self._outbox.join(terms, self._api.address)
         saved = self._outbox.episode(terms.task_id)
         if saved is None:
@@ -416,10 +420,9 @@ class Device:
         address = self._api.address
         waiting = [made.times for made in self._outbox.reports(address) if made.body is not None]
         waiting += [saved.times for saved in self._outbox.waiting(address)]
-        running = [saved.times for saved in self._outbox.running(address) if saved.times]
+        waiting += [saved.times for saved in self._outbox.running(address) if saved.times]
         moments = [
-            now if times is None else max(now, times.at(times.due, now))
-            for times in [*waiting, *running]
+            now if times is None else max(now, times.at(times.due, now)) for times in waiting
         ]
         return min(moments, default=None)
 
@@ -434,15 +437,6 @@ class Device:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
-
-
-def _refuse_standstill(terms: Terms) -> None:
-    """Begin no episode whose report would not be taken; an older collector has no state."""
-    state = terms.description.get("state", "open")
-    if state == "paused":
-        raise NotTaken("paused", f"the task {terms.name!r} is paused; try again later")
-    if state == "closed":
-        raise NotTaken("closed", f"the task {terms.name!r} is over; its last policy stays up")
 
 
 def _coin(terms: Terms, saved: StoredEpisode) -> int:

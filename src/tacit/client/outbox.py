@@ -223,8 +223,7 @@ class Outbox:
 
     def set_address(self, task_id: str, address: str) -> None:
         """A task that was joined, if it was, is found at another address now."""
-        with self._change():
-            self._db.execute("UPDATE joined SET address = ? WHERE task_id = ?", (address, task_id))
+        self._rows("UPDATE joined SET address = ? WHERE task_id = ?", address, task_id)
 
     def spent_elsewhere(self, task_id: str) -> tuple[float, float]:
         """Epsilon and delta of all other tasks that were joined, anew for every period reported."""
@@ -288,8 +287,7 @@ class Outbox:
 
     def note_clock(self, now: float) -> None:
         """Note a clock that stands before the beginning of an episode, or does so no longer."""
-        with self._lock:
-            self._db.execute(_NOTE_CLOCK, {"now": now})
+        self._rows(_NOTE_CLOCK, now=now)
 
     def times(self, report_id: str) -> ReportTimes | None:
         """Of one episode, or of its report."""
@@ -424,12 +422,11 @@ class Outbox:
 
     def settle(self, delivery: Delivery, *, final: bool) -> None:
         """Note what the collector said; after a final word the bytes are no longer needed."""
-        with self._change():
-            self._db.execute(
-                "UPDATE reports SET outcome = ?, reason = ?, detail = ?, "
-                "body = CASE WHEN ? THEN NULL ELSE body END WHERE id = ?",
-                (delivery.outcome, delivery.reason, delivery.detail, final, delivery.id),
-            )
+        self._rows(
+            "UPDATE reports SET outcome = ?, reason = ?, detail = ?, "
+            "body = CASE WHEN ? THEN NULL ELSE body END WHERE id = ?",
+            *(delivery.outcome, delivery.reason, delivery.detail, final, delivery.id),
+        )
 
     def forget_decoy(self, report_id: str) -> None:
         """Forget a decoy that the collector has answered."""

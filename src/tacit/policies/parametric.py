@@ -123,14 +123,15 @@ def scoring_of(
             f"box = {sides.tolist()}, but it must be the least and the largest action, as in "
             "[[-1, -1], [1, 1]]"
         )
-    return {
-        "form": np.array([kind, HEADS.index(choice(head, "head", HEADS)), units], dtype=np.int64),
-        "shift": middle,
-        "scale": scales,
-        "table": rows,
-        "width": np.array(wide),
-        "box": sides,
-    }
+    form = kind, HEADS.index(choice(head, "head", HEADS)), units
+    return _declared(form, middle, scales, rows, wide, sides)
+
+
+def _declared(
+    form: tuple[int, int, int], shift: Array, scale: Array, table: Array, width: float, box: Array
+) -> Arrays:
+    parts = np.array(form, dtype=np.int64), shift, scale, table, np.array(width), box
+    return dict(zip(ARRAYS, parts, strict=True))
 
 
 def scoring(sizes: Mapping[str, int], arrays: Mapping[str, npt.NDArray[Any]]) -> Scoring:
@@ -331,14 +332,8 @@ class ParametricPolicy(ComparedPolicy):
     def arrays(self) -> Arrays:
         """How it scores, as a task declares it."""
         form = self.form
-        return {
-            "form": np.array([form.kind, form.head, form.hidden], dtype=np.int64),
-            "shift": form.shift,
-            "scale": form.scale,
-            "table": form.table,
-            "width": np.array(form.width),
-            "box": form.box if form.box.size else np.zeros((2, 0)),
-        }
+        kinds = form.kind, form.head, form.hidden
+        return _declared(kinds, form.shift, form.scale, form.table, form.width, form.box)
 
     def _parts(self) -> tuple[Any, ...]:
         tried = self.horizon, self.sigma, self.key, self.shared

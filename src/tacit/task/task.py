@@ -130,16 +130,8 @@ class Task:
 
     def digest(self) -> str:
         """SHA-256 of the content: equal digests mean that the learner was told the same."""
-        text = repr(
-            (
-                self.family,
-                self.horizon,
-                sorted(self.sizes.items()),
-                self.homogeneous,
-                self.users,
-                self.participations,
-            )
-        )
+        sizes, people = sorted(self.sizes.items()), (self.users, self.participations)
+        text = repr((self.family, self.horizon, sizes, self.homogeneous, *people))
         sha = hashlib.sha256(text.encode())
         if self.duration:
             sha.update(f"duration{self.duration!r}".encode())

@@ -152,10 +152,10 @@ class Registry(Generic[T]):
         """The entry of that name, or an error that suggests the nearest one."""
         if name in self._own:
             return self._own[name]
-        for one in self.installed:
-            if one.name == name:
-                return one
-        raise UnknownName(self.kind, name, {*self._own, *(one.name for one in self.installed)})
+        installed = {one.name: one for one in reversed(self.installed)}  # the first of a name
+        if name in installed:
+            return installed[name]
+        raise UnknownName(self.kind, name, {*self._own, *installed})
 
     def make(self, name: str, parameters: Mapping[str, Any]) -> T:
         """Build the thing of that name."""

@@ -20,21 +20,7 @@ from tacit.policies.tabular import StochasticPolicy, TabularPolicy, check_allowe
 from tacit.publication import Publication
 from tacit.task.participation import Participation
 from tacit.task.task import Task
-from tacit.wire.strict_json import (
-    array_from_json,
-    array_to_json,
-    arrays_from_json,
-    arrays_to_json,
-    canonical,
-    fields,
-    named,
-    real,
-    sizes_from_json,
-    spelt,
-    text,
-    truth,
-    whole,
-)
+from tacit.wire import strict_json
 
 VERSION = 3
 """Of all that docs/reference/wire.md says; a peer that speaks another one is not understood.
@@ -87,7 +73,7 @@ def task_id(description: Mapping[str, Any], form: int | None = None) -> str:
             raise InvalidInput(f"a task without {name!r} has no id")
     terms = {name: description[name] for name in TERMS}
     form = form or terms_forms(description)[0]
-    spell = canonical if form == 1 else spelt
+    spell = strict_json.canonical if form == 1 else strict_json.spelt
     return hashlib.sha256(spell({"wire": form, **terms})).hexdigest()
 
 
@@ -103,7 +89,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
         "homogeneous": task.homogeneous,
         "users": task.users,
         "participations": task.participations,
-        "known": arrays_to_json({name: task.known[name] for name in task.revealed}),
+        "known": strict_json.arrays_to_json({name: task.known[name] for name in task.revealed}),
     }
     if task.duration:
         found["duration"] = task.duration
@@ -114,7 +100,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
 def task_from_json(value: object) -> Task:
     """The Task again."""
-    given = fields(
+    given = strict_json.fields(
         value,
         "task",
         ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known"),
@@ -122,21 +108,21 @@ def task_from_json(value: object) -> Task:
     )
     rule = given.get("rule")
     return Task(
-        family=text(given["family"], "family"),
-        horizon=whole(given["horizon"], "horizon", 1),
-        sizes=sizes_from_json(given["sizes"]),
-        homogeneous=truth(given["homogeneous"], "homogeneous"),
-        users=whole(given["users"], "users", 1),
-        known=arrays_from_json(named(given["known"], "known")),
-        participations=whole(given["participations"], "participations", 1),
-        duration=real(given.get("duration", 0.0), "duration"),
+        family=strict_json.text(given["family"], "family"),
+        horizon=strict_json.whole(given["horizon"], "horizon", 1),
+        sizes=strict_json.sizes_from_json(given["sizes"]),
+        homogeneous=strict_json.truth(given["homogeneous"], "homogeneous"),
+        users=strict_json.whole(given["users"], "users", 1),
+        known=strict_json.arrays_from_json(strict_json.named(given["known"], "known")),
+        participations=strict_json.whole(given["participations"], "participations", 1),
+        duration=strict_json.real(given.get("duration", 0.0), "duration"),
         rule=None if rule is None else _rule_from_json(rule),
     )
 
 
 def _rule_from_json(value: object) -> Participation:
     """A rule that leaves nothing open."""
-    rule = Participation.from_json(named(value, "rule"))
+    rule = Participation.from_json(strict_json.named(value, "rule"))
     if rule.teaches is None and rule.times != 1:
         raise InvalidInput("the rule of participations does not say which of them teach")
     return rule
@@ -155,13 +141,13 @@ def publication_to_json(
         **({} if previous is None else {"previous": previous}),
         "version": publication.version,
         "policy": _policy_to_json(publication.policy),
-        "context": arrays_to_json(dict(sorted(publication.context.items()))),
+        "context": strict_json.arrays_to_json(dict(sorted(publication.context.items()))),
     }
 
 
 def publication_hash(body: object) -> str:
     """Names a publication and, as each names the one before, the whole history it stands in."""
-    return hashlib.sha256(canonical(body)).hexdigest()
+    return hashlib.sha256(strict_json.canonical(body)).hexdigest()
 
 
 def publication_from_json(value: object, task: Task, task_id: str) -> Publication:
@@ -169,10 +155,10 @@ def publication_from_json(value: object, task: Task, task_id: str) -> Publicatio
 
     What a policy file says besides (``tacit.learned_policy``) is passed over, but for its seal.
     """
-    given = fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
+    given = strict_json.fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
     if "sha256" in given:
         check_seal(given)
-    if text(given["task_id"], "task_id") != task_id:
+    if strict_json.text(given["task_id"], "task_id") != task_id:
         raise InvalidInput(
             f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
         )
@@ -187,15 +173,15 @@ def read_publication(
 ) -> Publication:
     """The publication in fields that were checked, for a task of these sizes."""
     if "previous" in given:
-        text(given["previous"], "previous")
-    context = arrays_from_json(named(given["context"], "context"))
-    version = whole(given["version"], "version", 0)
+        strict_json.text(given["previous"], "previous")
+    context = strict_json.arrays_from_json(strict_json.named(given["context"], "context"))
+    version = strict_json.whole(given["version"], "version", 0)
     return Publication(version, _policy_from_json(given["policy"], horizon, sizes), context)
 
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object with the SHA-256 of its canonical JSON in it: what was damaged is noticed."""
-    return {**value, "sha256": hashlib.sha256(canonical(value)).hexdigest()}
+    return {**value, "sha256": hashlib.sha256(strict_json.canonical(value)).hexdigest()}
 
 
 def check_seal(value: Mapping[str, Any]) -> None:
@@ -212,20 +198,23 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
     if isinstance(policy, TabularPolicy):
         return {"kind": "table", "actions": policy.actions.tolist()}
     if isinstance(policy, StochasticPolicy):
-        return {"kind": "stochastic", "probabilities": array_to_json(policy.probabilities)}
+        return {
+            "kind": "stochastic",
+            "probabilities": strict_json.array_to_json(policy.probabilities),
+        }
     if isinstance(policy, LinearPolicy):
         return {
             "kind": "linear",
-            "gains": array_to_json(policy.gains),
-            "offsets": array_to_json(policy.offsets),
+            "gains": strict_json.array_to_json(policy.gains),
+            "offsets": strict_json.array_to_json(policy.offsets),
             "amplitude": policy.amplitude,
             "key": policy.key,
         }
     if isinstance(policy, ParametricPolicy):
         return {
             "kind": "scored",
-            "theta": array_to_json(policy.theta),
-            "form": arrays_to_json(policy.arrays()),
+            "theta": strict_json.array_to_json(policy.theta),
+            "form": strict_json.arrays_to_json(policy.arrays()),
             "sigma": policy.sigma,
             "key": policy.key,
             **({"shared": policy.shared} if policy.shared else {}),
@@ -243,37 +232,41 @@ def _policy_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
         raise InvalidInput("the kind of the policy must be table, stochastic, linear or scored")
     H, S, A = horizon, sizes["states"], sizes["actions"]
     if kind == "stochastic":
-        table = fields(value, "policy", ("kind", "probabilities"))["probabilities"]
-        return StochasticPolicy(array_from_json(table, "probabilities", (H, S, A)))
-    table = fields(value, "policy", ("kind", "actions"))["actions"]
+        table = strict_json.fields(value, "policy", ("kind", "probabilities"))["probabilities"]
+        return StochasticPolicy(strict_json.array_from_json(table, "probabilities", (H, S, A)))
+    table = strict_json.fields(value, "policy", ("kind", "actions"))["actions"]
     if not isinstance(table, list) or len(table) != H:
         raise InvalidInput(f"the policy must have {H} rows, one for each step")
     for row in table:
         if not isinstance(row, list) or len(row) != S:
             raise InvalidInput(f"every row of the policy must have {S} actions")
-    actions = [[whole(action, "an action", 0, A - 1) for action in row] for row in table]
+    actions = [
+        [strict_json.whole(action, "an action", 0, A - 1) for action in row] for row in table
+    ]
     return TabularPolicy(np.array(actions, dtype=np.int64))
 
 
 def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> LinearPolicy:
-    given = fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
+    given = strict_json.fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
     H, d, n = horizon, sizes["inputs"], sizes["states"]
     return LinearPolicy(
-        array_from_json(given["gains"], "gains", (H, d, n)),
-        array_from_json(given["offsets"], "offsets", (H, d)),
-        amplitude=real(given["amplitude"], "amplitude"),
-        key=whole(given["key"], "key", 0, 2**63 - 1),
+        strict_json.array_from_json(given["gains"], "gains", (H, d, n)),
+        strict_json.array_from_json(given["offsets"], "offsets", (H, d)),
+        amplitude=strict_json.real(given["amplitude"], "amplitude"),
+        key=strict_json.whole(given["key"], "key", 0, 2**63 - 1),
     )
 
 
 def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ParametricPolicy:
-    given = fields(value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",))
-    arrays = arrays_from_json(fields(given["form"], "form", ARRAYS))
+    given = strict_json.fields(
+        value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",)
+    )
+    arrays = strict_json.arrays_from_json(strict_json.fields(given["form"], "form", ARRAYS))
     return ParametricPolicy(
         scoring(sizes, arrays),
-        array_from_json(given["theta"], "theta"),
+        strict_json.array_from_json(given["theta"], "theta"),
         horizon,
-        sigma=real(given["sigma"], "sigma"),
-        key=whole(given["key"], "key", 0, 2**62 - 1),
-        shared=whole(given.get("shared", 0), "shared", 0),
+        sigma=strict_json.real(given["sigma"], "sigma"),
+        key=strict_json.whole(given["key"], "key", 0, 2**62 - 1),
+        shared=strict_json.whole(given.get("shared", 0), "shared", 0),
     )
