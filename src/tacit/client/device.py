@@ -441,9 +441,8 @@ class Device:
 
 def _coin(terms: Terms, saved: StoredEpisode) -> int:
     """The public coin of a report: of its ticket, or of its id."""
-    if saved.number is not None:
-        return saved.number
-    return messages.coin(terms.task_id, saved.report_id)
+    chosen = messages.coin(terms.task_id, saved.report_id)
+    return chosen if saved.number is None else saved.number
 
 
 def _publication(answer: Any, terms: Terms) -> Publication:

@@ -41,12 +41,6 @@ UPDATE times SET behind = CASE WHEN begun > :now THEN :now END
 WHERE CASE WHEN begun > :now THEN behind IS NULL OR behind > :now ELSE behind IS NOT NULL END
 """
 _TIMES = "times.begun, times.ends, times.due, times.behind"
-_EPISODES = f"""
-SELECT task_id, kept.report_id, publication, {{lived}}, number, period, silent, {_TIMES}
-FROM {{table}} AS kept
-JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
-WHERE {{column}} = ? ORDER BY kept.rowid
-"""
 _OVER = "this episode is over: its steps were forgotten before"
 _LAST = f"SELECT {_TIMES} FROM times JOIN joined ON report_id = task_id"
 """Under the name of a task are the times of its last participation, where the task has a rule."""
@@ -364,7 +358,11 @@ class Outbox:
         return self._episodes("answers", "answer", "address", address)
 
     def _episodes(self, table: str, lived: str, column: str, value: str) -> list[StoredEpisode]:
-        query = _EPISODES.format(table=table, lived=lived, column=column)
+        query = f"""
+            SELECT task_id, kept.report_id, publication, {lived}, number, period, silent, {_TIMES}
+            FROM {table} AS kept JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
+            WHERE {column} = ? ORDER BY kept.rowid
+        """
         return [_stored(row) for row in self._rows(query, value)]
 
     def _keep_episode(self, table: str, saved: StoredEpisode, lived: Any) -> None:
