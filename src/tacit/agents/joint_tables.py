@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CalibratedAgent, Ranges, TableAgent
+from tacit.agents.base import CountedAgent, Ranges, TableAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
@@ -30,13 +30,11 @@ from tacit.task.task import Task
 
 
 @dataclass(frozen=True)
-class _JointTable(TableAgent, CalibratedAgent):
+class _JointTable(TableAgent, CountedAgent):
     """What the four share: their parameters, the statistic and the noise."""
 
     ranges: ClassVar[Ranges] = {"delta": {"low": 0.0, "high": 1.0, "high_open": True}}
-    batch_parameter: ClassVar[str | None] = "every"
     default_scale: ClassVar[float] = 0.001
-    """Bonus scale of tight calibration, unless chosen."""
     planner: ClassVar[type[JointTablePlanner]]
 
     delta: float = 0.0
@@ -58,20 +56,11 @@ class _JointTable(TableAgent, CalibratedAgent):
                 f"{self.counter}: leave counter out, or give a delta > 0"
             )
 
-    @property
-    def _scale(self) -> float:
-        if self.bonus_scale is not None:
-            return self.bonus_scale
-        return 1.0 if self.as_paper else self.default_scale
-
-    def _releases(self, task: Task) -> int:
-        return max(1, math.ceil(task.users / self.every) - 1)
-
     def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
         return self.planner(
-            bonus_scale=self._scale,
+            bonus_scale=self.scale,
             beta=self.beta,
-            releases=self._releases(task),
+            releases=self.releases(task),
             paper=self.as_paper,
             **more,
         )
@@ -86,7 +75,7 @@ class _JointTable(TableAgent, CalibratedAgent):
         privatizer = CountedSums(
             statistic,
             task,
-            strategy(self.counter, self._releases(task)),
+            strategy(self.counter, self.releases(task)),
             scale,
             kind="gaussian" if self.delta > 0.0 else "laplace",
             batch=min(self.every, task.users),
@@ -101,7 +90,7 @@ class _JointTable(TableAgent, CalibratedAgent):
         needed = bound.planner.break_even(task, bound.privatizer.law(1), float(task.horizon))
         said = "never" if needed is None else f"after {needed:,} visits"
         return (
-            f"bonus scale {self._scale:g}: the bonus of a pair (s, a) at a stage falls below the "
+            f"bonus scale {self.scale:g}: the bonus of a pair (s, a) at a stage falls below the "
             f"largest possible value H = {task.horizon} {said}; {task.users:,} users are planned",
             "every stage has tables of its own, as published, also where stages are declared alike",
         )

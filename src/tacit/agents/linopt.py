@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CalibratedAgent, MixtureAgent
+from tacit.agents.base import CountedAgent, MixtureAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -67,7 +67,7 @@ class LinOptPO(LinOptVI):
 
 
 @dataclass(frozen=True)
-class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
+class PrivateLinOptVI(MixtureAgent, CountedAgent):
     """Optimistic value iteration on noisy running sums.
 
     With a curator: docs/papers/mixture_jdp.md#private-linopt; without:
@@ -90,7 +90,7 @@ class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
     name: ClassVar[str] = "private-linopt-vi"
     models: ClassVar[tuple[str, ...]] = ("joint", "local")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
-    batch_parameter: ClassVar[str | None] = "every"
+    default_scale: ClassVar[float] = 0.1
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     model: Literal["joint", "local"] = "joint"
     bonus_scale: float | None = None
@@ -108,11 +108,6 @@ class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
                 'and statistic at "gram", or choose calibration tight'
             )
 
-    def _scale(self) -> float:
-        if self.bonus_scale is not None:
-            return self.bonus_scale
-        return 1.0 if self.as_paper else 0.1
-
     def fitted(self, task: Task) -> BoundAgent:
         """Noisy sums, a release after every ``every`` users."""
         local = self.model == "local"
@@ -126,10 +121,6 @@ class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
         planner = self._planner(statistic, self._rule(task))
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
-    def _releases(self, task: Task) -> int:
-        """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""
-        return max(1, math.ceil(task.users / self.every) - 1)
-
     def _paper_std(self, task: Task) -> tuple[float, int]:
         """The paper's noise per unit norm, and the number of noises in a sum."""
         levels = 1 if self.model == "local" else max(1, math.ceil(math.log2(task.users)))
@@ -139,14 +130,14 @@ class PrivateLinOptVI(MixtureAgent, CalibratedAgent):
     def _rule(self, task: Task) -> WidthRule:
         if self.as_paper:
             std, terms = self._paper_std(task)
-            return PaperJoint(self._scale(), 0.05 if self.beta is None else self.beta, std, terms)
-        return TightWidths(self._scale(), self.beta, self.ridge, self._releases(task))
+            return PaperJoint(self.scale, 0.05 if self.beta is None else self.beta, std, terms)
+        return TightWidths(self.scale, self.beta, self.ridge, self.releases(task))
 
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
         std = self._paper_std(task)[0] if self.as_paper else None
         if self.model == "local":
             return LocalWeighted(statistic, task, std, **self.requested())
-        counter = strategy(self.counter, self._releases(task))
+        counter = strategy(self.counter, self.releases(task))
         batch = min(self.every, task.users)
         return CountedSums(statistic, task, counter, std, batch=batch, **self.requested())
 
