@@ -11,22 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tacit.agents.offline import TacitOffline
+from tacit.agents.catalogue import make_agent
 from tacit.errors import MissingExtra
-from tacit.logs.mapping import LogMapping, make_mapping
-from tacit.logs.offline import offline
-from tacit.logs.simulated import simulate_log
-from tacit.policies.base import Policy
+from tacit.logs.mapping import LogMapping
 from tacit.policies.tabular import StochasticPolicy
 from tacit.problems.gymnasium.tables import gymnasium_problem
 from tacit.problems.tabular import TabularMDP
-from tacit.streams import stream
-from tacit.trajectory import Log
-from tacit_lab.cases.outcome import CaseOutcome, HeadStart, collect, findings, head_start, online
+from tacit_lab.cases.outcome import CaseOutcome, LoggedWorld, collect, declared, findings, online
 
 HORIZON = 20
 """Steps of four hours; a mean stay has about nine, and most of the value is within it."""
@@ -44,18 +39,9 @@ NOTES = (
 )
 
 
-class Clinic(NamedTuple):
-    """The truth of the clinic, which only scoring and made-up patients see."""
-
-    problem: TabularMDP
-    clinicians: StochasticPolicy
-    survived: int  # the state that pays
-    mapped: LogMapping
-
-
 @cache
-def clinic(horizon: int = HORIZON) -> Clinic:
-    """The world, with the policy of the clinicians."""
+def clinic(horizon: int = HORIZON) -> LoggedWorld:
+    """The world, as clinicians treated its patients."""
     problem = gymnasium_problem("Sepsis/ICU-Sepsis-v2", horizon, returns=[0, 1])
     with np.load(_data_file()) as data:
         expert, paid = data["expert_policy"], data["r_mat"]
@@ -68,7 +54,7 @@ def clinic(horizon: int = HORIZON) -> Clinic:
     rows /= rows.sum(axis=1, keepdims=True)
     policy = StochasticPolicy(np.broadcast_to(rows, (horizon, *rows.shape)))
     survived = int(np.unique(np.nonzero(paid > 0)[2])[0])
-    return Clinic(problem, policy, survived, _mapping(problem))
+    return LoggedWorld(problem, policy, _mapping(problem), "patients {}", survived)
 
 
 def _data_file() -> str:
@@ -86,23 +72,9 @@ def _data_file() -> str:
 def _mapping(problem: TabularMDP) -> LogMapping:
     ends = np.flatnonzero(np.diff(problem.pairs.first) == 0).tolist()
     allowed = [np.flatnonzero(row >= 0).tolist() for row in problem.pairs.number]
-    names = ("person", "step", "reward", "propensity")
-    return make_mapping(
-        {
-            "data": {"name": "clinic", "people": 10_000_000},
-            "columns": {name: name for name in names},
-            "state": [{"column": "state", "size": problem.states}],
-            "action": {"column": "action", "size": problem.actions},
-            "task": {"horizon": problem.horizon, "terminal": ends, "allowed": allowed},
-            "reward": {"most": 1.0},
-        }
-    )
-
-
-def patients(world: Clinic, behaviour: Policy, people: int, seed: int) -> Log:
-    """Records of made-up patients, treated by a behaviour."""
-    rng = stream(seed, 0, f"patients {people}")
-    return simulate_log(world.problem, behaviour, people, rng, world.survived)
+    action = {"column": "action", "size": problem.actions}
+    task = {"horizon": problem.horizon, "terminal": ends, "allowed": allowed}
+    return declared("clinic", problem.states, action, task, reward={"most": 1.0})
 
 
 def clinic_study(
@@ -119,38 +91,25 @@ def clinic_study(
     for n in people:
         worth: dict[float, list[float]] = {epsilon: [] for epsilon in (*epsilons, NOISELESS)}
         for run in range(runs):
-            log = patients(world, world.clinicians, n, seed + run)
+            log = world.log(n, seed + run)
             for epsilon, found in worth.items():
-                agent, root = TacitOffline(epsilon), 1000 * seed + run
-                made = offline(log, world.mapped, agent, noise="simulated", seed=root)
+                made = world.learn(log, epsilon, 1000 * seed + run)
                 found.append(world.problem.value(made.policy.policy))
         for epsilon, found in worth.items():
             yield CaseOutcome("tacit-offline", n, epsilon, tuple(found))
         for epsilon in epsilons:
-            yield online(world.problem, "tacit-joint", n, epsilon, runs, seed)
-
-
-def clinic_start(people: int, epsilon: float, runs: int, seed: int) -> HeadStart:
-    """What the first patients lose who are treated online, after logs of the clinicians."""
-    world = clinic()
-    logs = []
-    for run in range(runs):
-        log = patients(world, world.clinicians, people, seed + run)
-        agent = TacitOffline(epsilon)
-        made = offline(log, world.mapped, agent, noise="simulated", seed=seed + run)
-        logs.append(made)
-    return head_start(world.problem, logs, people, epsilon, seed)
+            yield online(world.problem, make_agent("tacit-joint", epsilon=epsilon), n, runs, seed)
 
 
 NOISELESS = 1000.0
 """An epsilon at which noise is next to nothing."""
 
 
-def references(world: Clinic) -> dict[str, float]:
+def references(world: LoggedWorld) -> dict[str, float]:
     """What the same patients get without learning, and at best."""
     return {
         "uniform": world.problem.baseline()[1],
-        "clinicians": world.problem.value(world.clinicians),
+        "clinicians": world.problem.value(world.behaviour),
         "best": world.problem.optimal_value(),
     }
 
@@ -163,10 +122,7 @@ def study(
     watch: Callable[[CaseOutcome], None] = lambda outcome: None,
 ) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
-    known = references(clinic())
-    outcomes, starts = collect(
-        clinic_study(people, epsilons, runs, seed),
-        lambda n, level: clinic_start(n, level, runs, seed),
-        watch,
-    )
+    world, found = clinic(), clinic_study(people, epsilons, runs, seed)
+    outcomes, starts = collect(world, found, runs, seed, watch)
+    known = references(world)
     return findings("clinic", known, "clinicians", "surely", outcomes, starts, NOTES)

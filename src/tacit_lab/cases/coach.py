@@ -6,21 +6,20 @@ policy on people of several kinds, who come back.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.agents.offline import TacitOffline
+from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
-from tacit.logs.mapping import LogMapping, make_mapping
-from tacit.logs.offline import offline
-from tacit.logs.simulated import simulate_log
+from tacit.logs.mapping import LogMapping
 from tacit.planners.evaluation.by_log import Models
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP
-from tacit.streams import stream
 from tacit.trajectory import Log
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.cases.coach_world import (
@@ -31,7 +30,7 @@ from tacit_lab.cases.coach_world import (
     coach,
     fixed_messages,
 )
-from tacit_lab.cases.outcome import CaseOutcome, HeadStart, collect, findings, head_start, online
+from tacit_lab.cases.outcome import CaseOutcome, LoggedWorld, collect, declared, findings, online
 
 PEOPLE, EPSILONS = (10_000, 100_000), (1.0, 2.0, 4.0, 8.0)
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -79,12 +78,10 @@ def coach_study(
     In the table a person who comes back begins anew; the guarantee covers all of their episodes.
     """
     problem = coach()
-    for n in people:
-        for called in agents:
-            name, parameters = AGENTS[called]
-            for epsilon in epsilons:
-                more = {"called": called, "returns": returns, **parameters}
-                yield online(problem, name, n, epsilon, runs, seed, **more)
+    for n, called, epsilon in itertools.product(people, agents, epsilons):
+        name, parameters = AGENTS[called]
+        agent = make_agent(name, epsilon=epsilon, **parameters)
+        yield online(problem, agent, n, runs, seed, called, returns)
 
 
 def references(problem: TabularMDP) -> dict[str, float]:
@@ -105,21 +102,17 @@ def without_privacy(people: Sequence[int], runs: int, seed: int) -> dict[str, fl
     """What psrl leaves, which sees everything and promises nothing: by number of people."""
     problem, found = coach(), {}
     for n in people:
-        outcome = online(problem, "psrl", n, None, runs, seed, every=max(1, n // PLANS))
-        found[f"not private, {n:,} people"] = outcome.mean.value
+        agent = make_agent("psrl", every=max(1, n // PLANS))
+        found[f"not private, {n:,} people"] = online(problem, agent, n, runs, seed).mean.value
     return found
 
 
-def coach_start(people: int, epsilon: float, runs: int, seed: int) -> HeadStart:
-    """What the first people lose, after logs of an app that mostly keeps quiet."""
+def logged_coach() -> LoggedWorld:
+    """The world of an app that mostly keeps quiet: people stay, and every habituation is met."""
     problem = coach()
-    behaviour, logs = _mostly_quiet(problem), []
-    for run in range(runs):
-        log = simulate_log(problem, behaviour, people, stream(seed + run, 0, "coach log"))
-        mapped = _mapping(problem.states)
-        made = offline(log, mapped, TacitOffline(epsilon), noise="simulated", seed=seed + run)
-        logs.append(made)
-    return head_start(problem, logs, people, epsilon, seed)
+    row = np.array([0.35, 0.45, 0.1, 0.1])
+    quiet = np.broadcast_to(row, (problem.horizon, problem.states, len(row)))
+    return LoggedWorld(problem, StochasticPolicy(quiet), _mapping(problem.states), "coach log")
 
 
 class Bias(NamedTuple):
@@ -138,14 +131,11 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
     withholds that value, since what people earned shows that the models are wrong; here is what
     these say.
     """
-    problem = coach()
-    behaviour = _mostly_quiet(problem)
-    log = simulate_log(problem, behaviour, people, stream(seed, 0, "coach log"))
-    agent = TacitOffline(epsilon)
-    full = offline(log, _mapping(problem.states), agent, noise="simulated", seed=seed)
-    short = _without_habituation(log)
-    states = 2 * len(RISK) + 1
-    cut = offline(short, _mapping(states), agent, noise="simulated", seed=seed)
+    world, states = logged_coach(), 2 * len(RISK) + 1
+    problem, log = world.problem, world.log(people, seed)
+    full = world.learn(log, epsilon, seed)
+    narrow = replace(world, mapped=_mapping(states))
+    cut = narrow.learn(_without_habituation(log), epsilon, seed)
     models = Models(cut.mapped.task, cut.release, cut.mapped.ended, np.random.default_rng(0))
     found = {}
     for name in MESSAGES[:2]:
@@ -155,12 +145,6 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
         outside = models.values(table[:, :states]).interval(0.0, cut.mapped.max_return)
         found[name] = Bias(inside, outside, problem.value(StochasticPolicy(table)))
     return found
-
-
-def _mostly_quiet(problem: TabularMDP) -> StochasticPolicy:
-    """Nothing or any message on most days: people stay, and every habituation is met."""
-    row = np.array([0.35, 0.45, 0.1, 0.1])
-    return StochasticPolicy(np.broadcast_to(row, (problem.horizon, problem.states, len(row))))
 
 
 def _without_habituation(log: Log) -> Log:
@@ -174,16 +158,8 @@ def _without_habituation(log: Log) -> Log:
 
 
 def _mapping(states: int) -> LogMapping:
-    names = ("person", "step", "reward", "propensity")
-    return make_mapping(
-        {
-            "data": {"name": "coach", "people": 10_000_000},
-            "columns": {name: name for name in names},
-            "state": [{"column": "state", "size": states}],
-            "action": {"column": "action", "values": list(MESSAGES)},
-            "task": {"horizon": 50, "terminal": [states - 1]},
-        }
-    )
+    action = {"column": "action", "values": list(MESSAGES)}
+    return declared("coach", states, action, {"horizon": 50, "terminal": [states - 1]})
 
 
 class Tried(NamedTuple):
@@ -235,11 +211,8 @@ def study(
 ) -> dict[str, Any]:
     """What a private policy is worth for the coach, by people and epsilon."""
     known = references(coach()) | without_privacy(people, runs, seed)
-    outcomes, starts = collect(
-        coach_study(people, epsilons, runs, seed, agents, returns),
-        lambda n, level: coach_start(n, level, runs, seed),
-        watch,
-    )
+    found = coach_study(people, epsilons, runs, seed, agents, returns)
+    outcomes, starts = collect(logged_coach(), found, runs, seed, watch)
     said = habituation_bias(seed=seed)
     tried = tried_policies(outcomes, seed)
     tables = {

@@ -8,18 +8,24 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
+from tacit.agents.offline import TacitOffline
 from tacit.experiment import Experiment
-from tacit.logs.offline import OfflineResult
+from tacit.logs.mapping import LogMapping, make_mapping
+from tacit.logs.offline import OfflineResult, offline
 from tacit.logs.prior import LogPrior
+from tacit.logs.simulated import simulate_log
 from tacit.policies.base import Policy
 from tacit.policies.parametric import ParametricPolicy
-from tacit.policies.tabular import TabularPolicy
+from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.base import Problem
 from tacit.problems.classic_control import table_episodes
 from tacit.problems.tabular import TabularMDP
 from tacit.simulation.attendance import Attendance
+from tacit.streams import stream
 from tacit.task.participation import Participation
+from tacit.trajectory import Log
 from tacit.util.intervals import Interval, mean_interval
 
 WinCriterion = Literal["mostly", "surely"]
@@ -79,36 +85,29 @@ class CaseOutcome:
 
 def online(
     problem: TabularMDP,
-    agent: str,
+    agent: Agent,
     people: int,
-    epsilon: float | None,
     runs: int,
     seed: int,
-    *,
     called: str = "",
     returns: int = 1,
-    **parameters: Any,
 ) -> CaseOutcome:
     """Values of the policies that an agent leaves after so many people.
 
     Args:
         problem: the table; a search is told nothing about it but what is seen of states and what
             episodes return.
-        agent: its name.
+        agent: who learns.
         people: how many.
-        epsilon: privacy asked for; None for an agent that promises nothing.
         runs: independent ones.
         seed: root of all random streams.
         called: what the outcome calls the agent, if not by its name.
         returns: how often each person takes part; the guarantee covers all of it.
-        parameters: of the agent.
     """
-    private = {} if epsilon is None else {"epsilon": epsilon}
-    made = make_agent(agent, **private, **parameters)
-    world: Problem = table_episodes(problem) if "episodic" in made.families else problem
+    world: Problem = table_episodes(problem) if "episodic" in agent.families else problem
     result = Experiment(
         problem=world,
-        agent=made,
+        agent=agent,
         episodes=people * returns,
         runs=runs,
         seed=seed,
@@ -117,7 +116,8 @@ def online(
     ).run()
     values = tuple(problem.value(tabled(one.policy, problem)) for one in result.policies)
     chosen = tabled(result.policy.policy, problem)
-    return CaseOutcome(called or agent, people, epsilon or np.inf, values, chosen)
+    epsilon = agent.parameters().get("epsilon", np.inf)
+    return CaseOutcome(called or agent.name, people, epsilon, values, chosen)
 
 
 def tabled(policy: Policy, problem: TabularMDP) -> Policy:
@@ -138,34 +138,68 @@ class HeadStart(NamedTuple):
     prior: Interval
 
 
-def head_start(
-    problem: TabularMDP, logs: Sequence[OfflineResult], people: int, epsilon: float, seed: int
-) -> HeadStart:
-    """What the first tenth of up to 10,000 users of tacit-joint lose, once per log.
+def declared(
+    name: str, states: int, action: dict[str, Any], task: dict[str, Any], **more: Any
+) -> LogMapping:
+    """How the logs of a made-up world are declared."""
+    columns = {column: column for column in ("person", "step", "reward", "propensity")}
+    return make_mapping(
+        {
+            "data": {"name": name, "people": 10_000_000},
+            "columns": columns,
+            "state": [{"column": "state", "size": states}],
+            "action": action,
+            "task": task,
+            **more,
+        }
+    )
 
-    Args:
-        problem: the truth.
-        logs: what was learned from independent logs.
-        people: in each of them.
-        epsilon: of the online learner.
-        seed: root of all random streams.
+
+@dataclass(frozen=True, eq=False)
+class LoggedWorld:
+    """A world that is known, and what was done in it before anybody learned.
+
+    Attributes:
+        problem: the truth, which only scoring and made-up people see.
+        behaviour: what was done.
+        mapped: how its logs are declared.
+        purpose: of the random stream of a log of so many people.
+        paid: a state whose entry pays 1, in place of the rewards of the problem; -1 for none.
     """
-    users, agent = min(people, 10_000), make_agent("tacit-joint", epsilon=epsilon)
-    first = max(1, users // 10)
-    lost = np.zeros((2, len(logs)))
-    for run, made in enumerate(logs):
-        for row, prior in zip(lost, (None, LogPrior.of(made)), strict=True):
-            found = Experiment(
-                problem=problem,
-                agent=agent,
-                episodes=users,
-                seed=seed + run,
-                checkpoints=first,
-                prior=prior,
-            ).run(workers=1)
-            row[run] = found.regret[0, 0] / first
-    without, prior_ = (mean_interval(row) for row in lost)
-    return HeadStart(people, first, without, prior_)
+
+    problem: TabularMDP
+    behaviour: StochasticPolicy
+    mapped: LogMapping
+    purpose: str
+    paid: int = -1
+
+    def log(self, people: int, seed: int) -> Log:
+        """Records of made-up people."""
+        rng = stream(seed, 0, self.purpose.format(people))
+        return simulate_log(self.problem, self.behaviour, people, rng, self.paid)
+
+    def learn(self, log: Log, epsilon: float, seed: int) -> OfflineResult:
+        """What tacit-offline makes of a log."""
+        return offline(log, self.mapped, TacitOffline(epsilon), noise="simulated", seed=seed)
+
+    def head_start(self, people: int, epsilon: float, runs: int, seed: int) -> HeadStart:
+        """What the first tenth of up to 10,000 users of tacit-joint lose, once per log."""
+        users, agent = min(people, 10_000), make_agent("tacit-joint", epsilon=epsilon)
+        first = max(1, users // 10)
+        lost = np.zeros((2, runs))
+        for run in range(runs):
+            made = self.learn(self.log(people, seed + run), epsilon, seed + run)
+            for row, prior in zip(lost, (None, LogPrior.of(made)), strict=True):
+                found = Experiment(
+                    problem=self.problem,
+                    agent=agent,
+                    episodes=users,
+                    seed=seed + run,
+                    checkpoints=first,
+                    prior=prior,
+                ).run(workers=1)
+                row[run] = found.regret[0, 0] / first
+        return HeadStart(people, first, *map(mean_interval, lost))
 
 
 def needed(
@@ -249,8 +283,10 @@ def findings(
 
 
 def collect(
+    world: LoggedWorld,
     outcomes: Iterable[CaseOutcome],
-    start: Callable[[int, float], HeadStart],
+    runs: int,
+    seed: int,
     watch: Callable[[CaseOutcome], None],
 ) -> tuple[list[CaseOutcome], list[HeadStart]]:
     """All outcomes, each told when it is there, and a head start for each number of people."""
@@ -259,4 +295,4 @@ def collect(
         watch(one)
         found.append(one)
     people = dict.fromkeys(one.people for one in found)
-    return found, [start(n, found[0].epsilon) for n in people]
+    return found, [world.head_start(n, found[0].epsilon, runs, seed) for n in people]

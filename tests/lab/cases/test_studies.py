@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from tacit.agents.catalogue import make_agent
 from tacit.cli.main import app
 from tacit.policies.tabular import TabularPolicy
 from tacit_lab.cases.coach import habituation_bias, references
@@ -90,14 +91,15 @@ def test_agents_and_returns_are_checked() -> None:
 
 def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
     problem = coach()
-    found = online(problem, "tacit-search", 10, 8.0, 1, 0, model="joint")
+    found = online(problem, make_agent("tacit-search", epsilon=8.0, model="joint"), 10, 1, 0)
     assert isinstance(found.policy, TabularPolicy)
     assert found.values == (problem.value(found.policy),)
 
 
 @pytest.mark.parametrize("model", ["joint", "local", "shuffle"])
 def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: str) -> None:
-    found = online(coach(), "tacit-search", 3000, 8.0, 2, 0, model=model)
+    agent = make_agent("tacit-search", epsilon=8.0, model=model)
+    found = online(coach(), agent, 3000, 2, 0)
     assert found.beats(references(coach())["best fixed message"]) == 2
 
 
