@@ -100,7 +100,7 @@ def sleeping(tasks: int, seconds: float, backend: Backend) -> float:
         began = time.perf_counter()
         spec = parse(text, Path(__file__).resolve())
         done = run(spec, Path(folder) / "out", backend)
-        assert done.ran == tasks and not done.failures, done.failures[:1]
+        assert done.progress.ran == tasks, done.progress.failures[:1]
         return time.perf_counter() - began
 
 

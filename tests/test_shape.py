@@ -50,8 +50,6 @@ EXCEPTIONS = {
     "tacit.problems.lq.LQSystem.__init__",
     "tacit.problems.mixture.LinearMixtureMDP.__init__",
     "tacit.problems.tabular.TabularMDP.__init__",
-    "tacit_lab.bench.by_hand._ldp_obi_episodes",
-    "tacit_lab.cases.outcome.online",
     # kernels: plain arrays, which numba passes faster than tuples of them
     "tacit.kernels.public.first_visit_model.plan_pairs",
     "tacit.kernels.public.lq_learning.model_responses",

@@ -38,8 +38,7 @@ def ucb_vi(problem: TabularMDP, episodes: int, seed: int = 0) -> float:
     rng = np.random.default_rng(seed)
     H, S, A = problem.horizon, problem.states, problem.actions
     P_true, R_true = problem.P[0], problem.R[0]
-    visits, transitions = np.zeros((S, A)), np.zeros((S, A, S))
-    rewards = np.zeros((S, A))
+    visits, rewards, transitions = np.zeros((S, A)), np.zeros((S, A)), np.zeros((S, A, S))
     width = 7 * H * math.log(5 * S * A * episodes * H / 0.1)
     Q = np.full((H, S, A), float(H))
     regret, optimum = 0.0, problem.optimal_value()
@@ -106,18 +105,11 @@ def lsvi(problem: TabularMDP, episodes: int, seed: int = 0) -> float:
 
 
 def _ldp_obi_episodes(
-    P: Array,
-    R: Array,
-    start: int,
-    H: int,
-    epsilon: float,
-    alpha: float,
-    beta: float,
-    K: int,
-    rng: np.random.Generator,
+    P: Array, R: Array, start: int, H: int, epsilon: float, K: int, rng: np.random.Generator
 ) -> float:
     """Play K episodes; returns the sum of the values of all policies played."""
     S, A = R.shape
+    alpha, beta = 2.0, 0.1
     b = 6 * H / epsilon
     reward, visits = np.zeros((S, A)), np.zeros((S, A))
     counts = np.zeros((S, A, S))
@@ -191,9 +183,9 @@ _compiled: Any = numba.njit(nogil=True, error_model="numpy")(_ldp_obi_episodes)
 def ldp_obi_regret(problem: TabularMDP, epsilon: float, K: int, seed: int = 0) -> float:
     """Cumulative regret of one run of the compiled loop."""
     start = int(np.argmax(problem.initial))
-    arguments = (problem.P[0], problem.R[0], start, problem.horizon, epsilon, 2.0, 0.1)
     rng = np.random.default_rng(seed)
-    return K * problem.optimal_value() - float(_compiled(*arguments, K, rng))
+    played = _compiled(problem.P[0], problem.R[0], start, problem.horizon, epsilon, K, rng)
+    return K * problem.optimal_value() - float(played)
 
 
 def ldp_obi(problem: TabularMDP, K: int) -> float:

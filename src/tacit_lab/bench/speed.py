@@ -85,31 +85,12 @@ def contests(quick: bool) -> list[SpeedContest]:
     ]
 
 
-@dataclass(frozen=True)
-class Timed:
-    """What one contender took: microseconds of processor time per episode, round by round."""
-
-    who: str
-    rounds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """The typical round."""
-        return statistics.median(self.rounds)
-
-    def ratio(self, to: Timed) -> tuple[float, float, float]:
-        """How many times slower than another: median, least and greatest over rounds."""
-        each = [mine / other for mine, other in zip(self.rounds, to.rounds, strict=True)]
-        return statistics.median(each), min(each), max(each)
-
-
 def report(
     contest: SpeedContest, quick: bool, peer_python: Path | None, watch: Callable[[str], None]
 ) -> dict[str, Any]:
     """A contest in plain values, as ``tacit reproduce bench --json`` prints it."""
     rounds = 1 if quick else 5
     timed, missing = measure(contest, rounds, peer_python, watch)
-    ratios = [one.ratio(timed[0]) for one in timed]
     return {
         "algorithm": contest.algorithm,
         "problem": contest.said,
@@ -117,12 +98,13 @@ def report(
         "rounds": rounds,
         "contenders": [
             {
-                "who": one.who,
-                "microseconds_per_episode": one.median,
-                "times_slower": middle,
-                "range": [low, high],
+                "who": who,
+                "microseconds_per_episode": statistics.median(times),
+                "times_slower": statistics.median(ratios),
+                "range": [min(ratios), max(ratios)],
             }
-            for one, (middle, low, high) in zip(timed, ratios, strict=True)
+            for who, times in timed.items()
+            for ratios in [[a / b for a, b in zip(times, timed["tacit"], strict=True)]]
         ],
         "not_equal": list(contest.unequal),
         "missing": missing,
@@ -131,13 +113,15 @@ def report(
 
 def measure(
     contest: SpeedContest, rounds: int, peer_python: Path | None, watch: Callable[[str], None]
-) -> tuple[list[Timed], str | None]:
-    """All contenders in turns, tacit first; and why the peer is missing, if it is."""
+) -> tuple[dict[str, list[float]], str | None]:
+    """All contenders in turns, tacit first; and why the peer is missing, if it is.
+
+    Of each the microseconds of processor time per episode, round by round.
+    """
     contenders: dict[str, Callable[[int], float]] = {"tacit": lambda seed: _tacit(contest, seed)}
     contenders |= _by_hand(contest)
-    has_peer = contest.algorithm != "ldp-obi"
     missing = None
-    if peer_python is not None and has_peer:
+    if peer_python is not None and contest.algorithm != "ldp-obi":
         try:
             _peer(contest, peer_python, 0, episodes=2)
             contenders[PEER] = lambda seed: _peer(contest, peer_python, seed)
@@ -149,7 +133,7 @@ def measure(
         for who, run in contenders.items():
             watch(f"{contest.algorithm} on {contest.said}, round {number + 1}: {who}")
             taken[who].append(run(number))
-    return [Timed(who, tuple(times)) for who, times in taken.items()], missing
+    return taken, missing
 
 
 def _by_hand(contest: SpeedContest) -> dict[str, Callable[[int], float]]:

@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 
 from tacit.agents.catalogue import agents, from_people
-from tacit.arrays import Array
 from tacit.experiment_spec import Named
 from tacit.policies.tabular import StochasticPolicy
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems.catalogue import make_problem
 from tacit.problems.tabular import TabularMDP
-from tacit.util.intervals import Interval, mean_interval
+from tacit.util.intervals import mean_interval
 from tacit_lab.sweep.pool import Done, run_on_processes
 from tacit_lab.sweep.run import SweepProgress, run_all
 from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, Choose, Planned, Spec, SweepCase, plan
-from tacit_lab.sweep.store import ResultStore
-from tacit_lab.sweep.task import SweepTask
+from tacit_lab.sweep.task import ResultStore, SweepTask
 
 EPSILON, DELTA = 3.0, 1e-5
 SCALE = "bonus_scale"
@@ -70,101 +68,20 @@ class Seeds:
         return cls(tuple(range(begin, begin + choosing)), tuple(range(reported)))
 
 
-@dataclass(frozen=True)
-class Scored:
-    """One agent in one arena.
-
-    Attributes:
-        agent: its name.
-        guarantee: what it guaranteed.
-        share: regret over the baseline's, one number per reported seed, in order.
-        seconds: processor-bound time per run, on average.
-        chosen: the choice of its bonus scale; None if it has none.
-    """
-
-    agent: str
-    guarantee: Guarantee
-    share: Array
-    seconds: float
-    chosen: Mapping[str, Any] | None
-
-    @property
-    def mean(self) -> Interval:
-        """Mean share with its 95% interval."""
-        return mean_interval(self.share, least=0.0)
-
-    @property
-    def scale(self) -> str:
-        """The chosen bonus scale in words."""
-        if self.chosen is None:
-            return ""
-        first, *others = [candidate["per_seed"] for candidate in self.chosen["candidates"]]
-        if all(other == first for other in others):
-            return "no effect"
-        value = self.chosen["value"]
-        return "default" if value is None else f"{value:g}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        mean = self.mean
-        return {
-            "agent": self.agent,
-            "model": self.guarantee.model,
-            "guarantee": self.guarantee.brief(),
-            "told": list(self.guarantee.revealed),
-            "scale": self.scale,
-            "chosen": self.chosen,
-            "regret_over_baseline": mean.value,
-            "ci95": [mean.low, mean.high],
-            "per_seed": self.share.tolist(),
-            "seconds_per_run": self.seconds,
-        }
-
-
-@dataclass(frozen=True)
-class ArenaOutcome:
-    """An arena after the runs.
-
-    Attributes:
-        scored: agents that fit, best first.
-        myopic: share lost by acting on the immediate reward alone; None where that means nothing.
-        does_not_fit: why the others do not.
-        failed: agents that broke down, and how; nobody should be here.
-    """
-
-    scored: list[Scored]
-    myopic: float | None
-    does_not_fit: dict[str, str]
-    failed: dict[str, str]
-
-
 def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
-    """An arena in plain values, as ``tacit reproduce bench --json`` prints it."""
-    seeds, outcome = Seeds.of(quick), measure(arena, quick, workers, watch)
-    return {
-        "family": arena.family,
-        "problem": asdict(arena.problem),
-        "episodes": arena.quick_episodes if quick else arena.episodes,
-        "seeds": asdict(seeds),
-        "asked": {"epsilon": EPSILON, "delta": DELTA},
-        "myopic": outcome.myopic,
-        "agents": [one.to_json() for one in outcome.scored],
-        "does_not_fit": outcome.does_not_fit,
-        "failed": outcome.failed,
-    }
+    """Choose scales, run every agent, score those that fit; ``tacit reproduce bench --json``.
 
-
-def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> ArenaOutcome:
-    """Choose scales, run every agent, and score those that fit."""
-    seeds = Seeds.of(quick)
-    choose = Choose(SCALE, SCALES, seeds.choosing, None)
-    planned = _planned(arena, arena.quick_episodes if quick else arena.episodes, seeds, choose)
-    result = ArenaOutcome([], myopic_share(arena.problem), {}, {})
+    Of those that do not fit it says why, and of those that broke down (nobody should) how.
+    """
+    seeds, episodes = Seeds.of(quick), arena.quick_episodes if quick else arena.episodes
+    scored: list[dict[str, Any]] = []
+    does_not_fit: dict[str, str] = {}
+    failed: dict[str, str] = {}
 
     def run(tasks: Sequence[SweepTask]) -> Generator[Done[SweepTask], None, None]:
         for done in run_on_processes(tasks, workers):
             if done.failed:
-                bad = result.failed if done.outcome["again"] else result.does_not_fit
+                bad = failed if done.outcome["again"] else does_not_fit
                 bad[done.task.spec.agent.name] = done.outcome["error"]
             yield done
 
@@ -174,13 +91,21 @@ def measure(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None
     with TemporaryDirectory() as folder:
         finished = ResultStore(Path(folder))
         work = SweepProgress(finished, run, tell)
-        for item in run_all(planned, choose, work):
-            tasks = [SweepTask(item.configuration.at(seed)) for seed in item.seeds]
+        for item in run_all(_planned(arena, episodes, seeds), work):
+            tasks = item.tasks()
             if all(task in finished for task in tasks):
-                outcomes = [finished.outcome(task) for task in tasks]
-                result.scored.append(_score(outcomes, item.chosen))
-    result.scored.sort(key=lambda one: one.mean.value)
-    return result
+                scored.append(_score([finished.outcome(task) for task in tasks], item.chosen))
+    return {
+        "family": arena.family,
+        "problem": asdict(arena.problem),
+        "episodes": episodes,
+        "seeds": asdict(seeds),
+        "asked": {"epsilon": EPSILON, "delta": DELTA},
+        "myopic": myopic_share(arena.problem),
+        "agents": sorted(scored, key=lambda one: float(one["regret_over_baseline"])),
+        "does_not_fit": does_not_fit,
+        "failed": failed,
+    }
 
 
 def myopic_share(named: Named) -> float | None:
@@ -204,7 +129,7 @@ def _contenders() -> list[Named]:
     return [Named(entry.name) for entry in from_people()]
 
 
-def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[Planned]:
+def _planned(arena: Arena, episodes: int, seeds: Seeds) -> list[Planned]:
     """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
     case = SweepCase(
         problems=(arena.problem,),
@@ -214,6 +139,7 @@ def _planned(arena: Arena, episodes: int, seeds: Seeds, choose: Choose) -> list[
         episodes=(episodes,),
         seeds=seeds.reported,
     )
+    choose = Choose(SCALE, SCALES, seeds.choosing, None)
     spec = Spec(arena.family, "", Path(), (), "log", (case,), choose)
     return [_with_default(item) for item in plan(spec)]
 
@@ -230,13 +156,32 @@ def _with_default(item: Planned) -> Planned:
     return replace(item, candidates=(*item.candidates, replace(item.configuration, agent=own)))
 
 
-def _score(outcomes: Sequence[dict[str, Any]], chosen: Mapping[str, Any] | None) -> Scored:
+def _score(outcomes: Sequence[dict[str, Any]], chosen: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One agent: regret over the baseline's, a number per reported seed, and what it promised."""
     facts, users = outcomes[0]["problem"], outcomes[0]["episode"][-1]
     lost = users * (facts["optimal_value"] - facts["baseline"]["value"])
-    return Scored(
-        agent=outcomes[0]["agent"]["name"],
-        guarantee=Guarantee.from_json(outcomes[0]["guarantee"]),
-        share=np.array([outcome["regret"][-1] / lost for outcome in outcomes]),
-        seconds=float(np.mean([outcome["timing"]["seconds"] for outcome in outcomes])),
-        chosen=chosen,
-    )
+    guarantee = Guarantee.from_json(outcomes[0]["guarantee"])
+    share = np.array([outcome["regret"][-1] / lost for outcome in outcomes])
+    mean = mean_interval(share, least=0.0)
+    return {
+        "agent": outcomes[0]["agent"]["name"],
+        "model": guarantee.model,
+        "guarantee": guarantee.brief(),
+        "told": list(guarantee.revealed),
+        "scale": _scale(chosen),
+        "chosen": chosen,
+        "regret_over_baseline": mean.value,
+        "ci95": [mean.low, mean.high],
+        "per_seed": share.tolist(),
+        "seconds_per_run": float(np.mean([outcome["timing"]["seconds"] for outcome in outcomes])),
+    }
+
+
+def _scale(chosen: Mapping[str, Any] | None) -> str:
+    """The chosen bonus scale in words; empty for an agent that has none."""
+    if chosen is None:
+        return ""
+    first, *others = [candidate["per_seed"] for candidate in chosen["candidates"]]
+    if all(other == first for other in others):
+        return "no effect"
+    return "default" if chosen["value"] is None else f"{chosen['value']:g}"

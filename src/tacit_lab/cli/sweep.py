@@ -79,8 +79,8 @@ def sweep(
         raise typer.Exit(130) from None
     tell(Told(_json(done), _lines(done), done.files), as_json=as_json)
     if not as_json:
-        _complain(done.failures)
-    if done.failures:
+        _complain(done.progress.failures)
+    if done.progress.failures:
         raise typer.Exit(1)
 
 
@@ -131,13 +131,13 @@ def _json(done: SweepResult) -> dict[str, Any]:
         "tacit": __version__,
         "out": str(done.sweep.folder),
         "tasks": {
-            "total": done.total,
-            "kept": done.kept,
-            "ran": done.ran,
-            "failed": len(done.failures),
+            "total": done.progress.total,
+            "kept": done.progress.kept,
+            "ran": done.progress.ran,
+            "failed": len(done.progress.failures),
         },
         "configurations": configurations,
-        "failures": list(done.failures),
+        "failures": list(done.progress.failures),
         "files": [str(file) for file in done.files],
         "timing": {"seconds": done.seconds},
     }
@@ -175,9 +175,10 @@ def _lines(done: SweepResult) -> Iterator[str | Line]:
         yield f"{described['label']}: {described['chosen']['brief']}"
     for statement in dict.fromkeys(described["chosen"]["deviation"] for described in chosen):
         yield f"note: {statement}"
+    tasks = done.progress
     yield (
-        f"{done.ran:,} tasks ran in {in_words(round(done.seconds))}, {done.kept:,} were finished "
-        f"before, {len(done.failures):,} failed"
+        f"{tasks.ran:,} tasks ran in {in_words(round(done.seconds))}, {tasks.kept:,} were finished "
+        f"before, {len(tasks.failures):,} failed"
     )
 
 

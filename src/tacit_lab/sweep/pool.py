@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-from tacit_lab.sweep.store import Job
-from tacit_lab.sweep.task import SweepTask, run_task
+from tacit_lab.sweep.task import Job, SweepTask, run_task
 
 J = TypeVar("J", bound=Job)
 Tried = tuple[SweepTask, int]

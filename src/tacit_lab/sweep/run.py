@@ -1,22 +1,29 @@
-"""Run a sweep: what is not finished yet, then choose, then the rest, then the tables."""
+"""Run a sweep: what is not finished yet, then choose, then the rest, then the tables.
+
+A parameter is chosen on seeds that are never reported, and said to be chosen: a value picked by its
+regret and reported on the same seeds would look better than it is. Choosing also uses a simulator
+that knows the true problem: in front of real people it would cost privacy.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
+from tacit.agents.catalogue import agents
 from tacit.errors import InvalidInput
 from tacit.util.files import require_folder
-from tacit_lab.sweep.choose import pick, tasks_of
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Planned, Spec, plan
-from tacit_lab.sweep.store import Job, ResultStore
 from tacit_lab.sweep.tables import MANIFEST, SPEC, TASKS, Sweep, load, write
-from tacit_lab.sweep.task import SweepTask
+from tacit_lab.sweep.task import Job, ResultStore, SweepTask
 
 J = TypeVar("J", bound=Job)
 Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
@@ -57,19 +64,13 @@ class SweepResult:
     Attributes:
         sweep: its results.
         files: the files they are in.
-        total: number of tasks, of which
-        kept: had been finished before, and
-        ran: were finished now.
-        failures: tasks that failed, with their messages.
+        progress: how many tasks there were, and what became of them.
         seconds: wall-clock time of this call.
     """
 
     sweep: Sweep
     files: tuple[Path, ...]
-    total: int
-    kept: int
-    ran: int
-    failures: tuple[dict[str, Any], ...]
+    progress: SweepProgress
     seconds: float
 
 
@@ -95,27 +96,17 @@ def run(
     prepare(out, resume=resume)
     (out / SPEC).write_text(spec.text)
     work = SweepProgress(ResultStore(out / TASKS), backend, watch)
-    reported = run_all(planned, spec.choose, work)
+    reported = run_all(planned, work)
     files = write(out, spec.name, reported, work.finished, work.failures)
-    return SweepResult(
-        sweep=load(out),
-        files=tuple(files),
-        total=work.total,
-        kept=work.kept,
-        ran=work.ran,
-        failures=tuple(work.failures),
-        seconds=time.perf_counter() - began,
-    )
+    return SweepResult(load(out), tuple(files), work, time.perf_counter() - began)
 
 
-def run_all(
-    planned: Sequence[Planned], choose: Choose | None, work: SweepProgress
-) -> list[Planned]:
+def run_all(planned: Sequence[Planned], work: SweepProgress) -> list[Planned]:
     """Run what a choice needs, choose, and run what is reported."""
-    choosing = [task for item in planned for task in tasks_of(item, choose)]
+    choosing = [task for item in planned for task in item.choosing()]
     work.total = len(choosing) + sum(len(item.seeds) for item in planned)
     work.finish(choosing + _seed_by_seed([item for item in planned if not item.candidates]))
-    reported = [_decide(choose, item, work) for item in planned]
+    reported = [_decide(item, work) for item in planned]
     work.finish(_seed_by_seed([item for item in reported if item.chosen]))
     return reported
 
@@ -133,24 +124,63 @@ def prepare(out: Path, *, resume: bool) -> None:
 
 def _seed_by_seed(items: Iterable[Planned]) -> list[SweepTask]:
     """In this order something is known early on about every configuration."""
-    listed = [
-        (place, SweepTask(item.configuration.at(seed)))
-        for item in items
-        for place, seed in enumerate(item.seeds)
-    ]
-    return [task for _, task in sorted(listed, key=lambda pair: pair[0])]
+    turns = itertools.zip_longest(*(item.tasks() for item in items))
+    return [task for turn in turns for task in turn if task is not None]
 
 
-def _decide(choose: Choose | None, item: Planned, work: SweepProgress) -> Planned:
+def _decide(item: Planned, work: SweepProgress) -> Planned:
     """A configuration with its chosen parameter; without one if the choice was not possible."""
-    if choose is None or not item.candidates:
+    if item.choose is None:
         return item
-    missing = [task for task in tasks_of(item, choose) if task not in work.finished]
+    missing = [task for task in item.choosing() if task not in work.finished]
     if missing:
-        why = f"{choose.parameter} was not chosen: {len(missing)} of its tasks failed"
-        work.give_up([SweepTask(item.configuration.at(seed)) for seed in item.seeds], why)
+        why = f"{item.choose.parameter} was not chosen: {len(missing)} of its tasks failed"
+        for task in item.tasks():
+            work.note(Done(task, {"error": why, "traceback": ""}, tries=0))
         return item
-    return pick(item, choose, work.finished)
+    return pick(item, item.choose, work.finished)
+
+
+def pick(planned: Planned, choose: Choose, finished: ResultStore) -> Planned:
+    """The candidate of least mean final regret, of equal ones the first; and how it was chosen."""
+    regret = np.array(
+        [
+            [finished.outcome(SweepTask(candidate.at(seed)))["regret"][-1] for seed in choose.seeds]
+            for candidate in planned.candidates
+        ]
+    )
+    best = planned.candidates[int(regret.mean(axis=1).argmin())]
+    values = [c.agent.parameters[choose.parameter] for c in planned.candidates]
+    value = best.agent.parameters[choose.parameter]
+    tried = ", ".join(f"{value}" for value in values)
+    chosen: dict[str, Any] = {
+        "parameter": choose.parameter,
+        "value": value,
+        "default": agents.entry(best.agent.name).parameters[choose.parameter].default,
+        "seeds": list(choose.seeds),
+        "candidates": [
+            {"value": each, "mean": float(row.mean()), "per_seed": row.tolist()}
+            for each, row in zip(values, regret, strict=True)
+        ],
+        "brief": f"{choose.parameter} = {value} was chosen among {tried} by mean regret on "
+        f"{len(choose.seeds)} root seeds that are not reported",
+        "deviation": _deviation(choose.parameter),
+    }
+    return replace(planned, configuration=best, chosen=chosen)
+
+
+def _deviation(parameter: str) -> str:
+    """What a reader must know; the bonus scale does not touch the noise."""
+    theory = ""
+    if parameter == "bonus_scale":
+        theory = (
+            "a bonus scale other than the theorem's deviates from the theory: its regret bound "
+            "does not hold for it; the privacy guarantee does not depend on it. "
+        )
+    return (
+        f"{theory}{parameter} was chosen by a scorer that knows the true problem; a choice on real "
+        "people's data would have to be paid for from the privacy budget"
+    )
 
 
 @dataclass
@@ -185,31 +215,22 @@ class SweepProgress:
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
         self._tell()
-        finish(missing, self.finished, self.backend, self._note)
+        finish(missing, self.finished, self.backend, self.note)
 
-    def _note(self, done: Done[SweepTask]) -> None:
+    def note(self, done: Done[SweepTask]) -> None:
+        """Count a task that was run, or that cannot be tried."""
         if done.failed:
-            self._fail(done.task, done.outcome, done.tries)
+            failure = {
+                "label": done.task.spec.label,
+                "seed": done.task.spec.seed,
+                "error": done.outcome["error"],
+                "tries": done.tries,
+                "traceback": done.outcome["traceback"],
+            }
+            self.failures.append(failure)
         else:
             self.ran += 1
         self._tell()
-
-    def give_up(self, tasks: Sequence[SweepTask], why: str) -> None:
-        """Report tasks that cannot be tried."""
-        for task in tasks:
-            self._fail(task, {"error": why, "traceback": ""}, 0)
-        self._tell()
-
-    def _fail(self, task: SweepTask, outcome: dict[str, Any], tries: int) -> None:
-        self.failures.append(
-            {
-                "label": task.spec.label,
-                "seed": task.seed,
-                "error": outcome["error"],
-                "tries": tries,
-                "traceback": outcome["traceback"],
-            }
-        )
 
     def _tell(self) -> None:
         if self.watch is not None:

@@ -25,6 +25,7 @@ from tacit.experiment_spec import ExperimentSpec, Modules, Named, returning
 from tacit.problems.catalogue import make_problem, problem_entry
 from tacit.util.registry import Registered
 from tacit.validate import integer, number
+from tacit_lab.sweep.task import SweepTask
 
 CHOOSING_SEEDS_FROM = 1_000_000
 """Where the root seeds of ``[choose]`` start when only their number is given."""
@@ -232,14 +233,25 @@ class Planned:
     Attributes:
         configuration: without the parameter that is still to be chosen, if there is one.
         seeds: root seeds, whether finished or not.
-        candidates: the configuration with each candidate of that parameter.
+        choose: how that parameter is to be chosen.
+        candidates: the configuration with each candidate of it.
         chosen: how the parameter was chosen, for the manifest.
     """
 
     configuration: ExperimentSpec
     seeds: tuple[int, ...]
+    choose: Choose | None = None
     candidates: tuple[ExperimentSpec, ...] = ()
     chosen: Mapping[str, Any] | None = None
+
+    def tasks(self) -> list[SweepTask]:
+        """What is reported, in the order of the seeds."""
+        return [SweepTask(self.configuration.at(seed)) for seed in self.seeds]
+
+    def choosing(self) -> list[SweepTask]:
+        """What must be run before a value can be chosen."""
+        seeds = () if self.choose is None else self.choose.seeds
+        return [SweepTask(c.at(seed)) for seed in seeds for c in self.candidates]
 
 
 def plan(spec: Spec) -> list[Planned]:
@@ -340,17 +352,20 @@ def _number(value: Any, annotation: Any) -> Any:
 
 def _planned(configuration: ExperimentSpec, seeds: tuple[int, ...], spec: Spec) -> Planned:
     choose, agent = spec.choose, configuration.agent
-    if choose is None or (choose.agents is not None and agent.name not in choose.agents):
-        return Planned(configuration, seeds)
     entry = agents.entry(agent.name)
-    if choose.parameter not in entry.parameters or choose.parameter in agent.parameters:
+    if (
+        choose is None
+        or (choose.agents is not None and agent.name not in choose.agents)
+        or choose.parameter not in entry.parameters
+        or choose.parameter in agent.parameters
+    ):
         return Planned(configuration, seeds)
     candidates = []
     for value in choose.candidates:
         typed = _typed(entry, {**agent.parameters, choose.parameter: value})
         make_agent(agent.name, **typed)
         candidates.append(replace(configuration, agent=Named(agent.name, typed)))
-    return Planned(configuration, seeds, tuple(candidates))
+    return Planned(configuration, seeds, choose, tuple(candidates))
 
 
 def _check_choice(spec: Spec, planned: list[Planned]) -> None:

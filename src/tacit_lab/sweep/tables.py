@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,7 @@ from tacit.errors import InvalidInput
 from tacit.experiment_spec import ExperimentSpec
 from tacit.util.files import read_json, write_json
 from tacit_lab.sweep.spec import Planned
-from tacit_lab.sweep.store import ResultStore
-from tacit_lab.sweep.task import SweepTask, sources
+from tacit_lab.sweep.task import ResultStore, SweepTask, sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,25 +156,24 @@ def write(
     described: list[dict[str, Any]] = []
     made_with: dict[str, Any] = {}
     with ExitStack() as stack:
-        curves, runs, timings = (
-            stack.enter_context(_Parquet(part, columns))
+        add_curves, add_runs, add_timings = (
+            stack.enter_context(_parquet(part, columns))
             for part, columns in ((parts[0], schema), (parts[2], schema), (parts[3], timing))
         )
         text = stack.enter_context(pyarrow.csv.CSVWriter(parts[1], schema))
         for number, item in enumerate(reported):
-            tasks = [SweepTask(item.configuration.at(seed)) for seed in item.seeds]
-            tasks = [task for task in tasks if task in finished]
-            outcomes = {task.seed: finished.outcome(task) for task in tasks}
+            tasks = [task for task in item.tasks() if task in finished]
+            outcomes = {task.spec.seed: finished.outcome(task) for task in tasks}
             described.append(_described(number, item, outcomes))
             if not outcomes:
                 continue
             made_with |= {json.dumps(o["made_with"]): o["made_with"] for o in outcomes.values()}
             row = _row(described[-1], item.configuration, types)
             table, points = _points(row, outcomes, schema)
-            curves.add(table)
+            add_curves(table)
             text.write_table(table)
-            runs.add(table.take(list(range(points - 1, table.num_rows, points))))
-            timings.add(_times(number, tasks, outcomes, timing))
+            add_runs(table.take(list(range(points - 1, table.num_rows, points))))
+            add_timings(_times(number, tasks, outcomes, timing))
     for part, file in zip(parts, files, strict=True):
         part.replace(file)
     manifest = {
@@ -193,36 +191,27 @@ def write(
     return [*files, folder / MANIFEST]
 
 
-class _Parquet:
+@contextmanager
+def _parquet(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     """A parquet file that small tables are added to, in row groups of a useful size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
+    waiting: list[pa.Table] = []
 
-        self._writer = pq.ParquetWriter(path, schema)
-        self._tables: list[pa.Table] = []
-        self._rows = 0
+    def add(table: pa.Table) -> None:
+        waiting.append(table)
+        if sum(each.num_rows for each in waiting) >= _GROUP_ROWS:
+            flush()
 
-    def __enter__(self) -> _Parquet:
-        return self
+    def flush() -> None:
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+            waiting.clear()
 
-    def __exit__(self, *error: object) -> None:
-        self._flush()
-        self._writer.close()
-
-    def add(self, table: pa.Table) -> None:
-        """Write it now or later."""
-        self._tables.append(table)
-        self._rows += table.num_rows
-        if self._rows >= _GROUP_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        import pyarrow as pa
-
-        if self._tables:
-            self._writer.write_table(pa.concat_tables(self._tables))
-        self._tables, self._rows = [], 0
+    with pq.ParquetWriter(path, schema) as writer:
+        yield add
+        flush()
 
 
 def _described(number: int, item: Planned, outcomes: Outcomes) -> dict[str, Any]:
@@ -335,14 +324,11 @@ def _times(
 ) -> pa.Table:
     import pyarrow as pa
 
-    rows = [
-        {
-            "configuration": number,
-            "seed": task.seed,
-            "task": task.digest,
-            "run_seconds": outcomes[task.seed]["timing"]["seconds"],
-            "task_seconds": outcomes[task.seed]["timing"]["task"],
-        }
-        for task in tasks
-    ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    columns = {
+        "configuration": [number] * len(tasks),
+        "seed": list(outcomes),
+        "task": [task.digest for task in tasks],
+        "run_seconds": [outcome["timing"]["seconds"] for outcome in outcomes.values()],
+        "task_seconds": [outcome["timing"]["task"] for outcome in outcomes.values()],
+    }
+    return pa.table(columns, schema=schema)

@@ -1,7 +1,9 @@
 """One task: one agent on one problem under one root seed, named by all that determines it.
 
 The same function runs it here, in a local process and on a cluster. What it returns are plain JSON
-values, so nothing but numbers and words crosses between processes and machines.
+values, so nothing but numbers and words crosses between processes and machines. Finished work lies
+on disk, one file each, under that name: a file appears complete or not at all, and floats are
+written in their shortest exact form, so a curve read back is the curve that was written.
 """
 
 from __future__ import annotations
@@ -9,21 +11,25 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.experiment_spec import ExperimentSpec
 from tacit.kernels.compiler import source_hash
-from tacit.simulation.result import FACTS
-from tacit.util.files import provenance
+from tacit.simulation.result import FACTS, Result
+from tacit.util.files import provenance, require_folder
 
 sources = functools.cache(source_hash)
 """Digest of the code that determines a run: an edit there makes stored runs unknown."""
+
+_made_with = functools.cache(provenance)
 
 
 def digest(facts: dict[str, Any]) -> str:
@@ -37,11 +43,6 @@ class SweepTask:
     """An experiment that is run, stored and sent as a whole."""
 
     spec: ExperimentSpec
-
-    @property
-    def seed(self) -> int:
-        """Its root seed."""
-        return self.spec.seed
 
     @functools.cached_property
     def digest(self) -> str:
@@ -98,4 +99,46 @@ def _task(payload: Mapping[str, Any]) -> SweepTask:
     return SweepTask(spec)
 
 
-_made_with = functools.cache(provenance)
+class Job(Protocol):
+    """What can be stored: a task of a sweep, or a measurement of a figure."""
+
+    @property
+    def digest(self) -> str:
+        """Its name on disk, made of all that determines its outcome."""
+
+    def payload(self) -> dict[str, Any]:
+        """All that, as plain values."""
+
+
+class ResultStore:
+    """The folder of finished jobs."""
+
+    def __init__(self, folder: Path) -> None:
+        require_folder(folder)
+        self.folder = folder
+
+    def _at(self, job: Job) -> Path:
+        return self.folder / f"{job.digest}.json"
+
+    def __contains__(self, job: Job) -> bool:
+        return self._at(job).exists()
+
+    def keep(self, job: Job, outcome: dict[str, Any]) -> None:
+        """Store an outcome, in one step."""
+        part = self.folder / f"{job.digest}.part-{os.getpid()}"
+        part.write_text(json.dumps({**outcome, "task": job.payload()}) + "\n")
+        part.replace(self._at(job))
+
+    def outcome(self, job: Job) -> dict[str, Any]:
+        """The outcome of a finished job."""
+        path = self._at(job)
+        try:
+            outcome: dict[str, Any] = json.loads(path.read_text())
+        except ValueError as error:
+            raise InvalidInput(f"{path} is damaged ({error}); delete it to run it again") from None
+        return outcome
+
+    def result(self, job: Job) -> Result:
+        """The curves of a finished task."""
+        outcome = self.outcome(job)
+        return Result.from_json(outcome, outcome)

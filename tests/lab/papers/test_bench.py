@@ -14,7 +14,6 @@ from tacit.cli import main as cli
 from tacit.experiment_spec import Named
 from tacit.problems.tabular_benchmarks import random_mdp
 from tacit_lab.bench import by_hand, peer_rlberry, search, speed, utility
-from tacit_lab.sweep.spec import Choose
 
 SMALL = random_mdp(seed=1)
 
@@ -28,17 +27,19 @@ def contest(algorithm: str, episodes: int) -> speed.SpeedContest:
 def test_contenders_take_turns_and_ratios_are_per_round() -> None:
     seen: list[str] = []
     timed, missing = speed.measure(contest("ucb-vi", 30), 2, None, seen.append)
-    assert [one.who for one in timed] == ["tacit", speed.HAND] and missing is None
+    assert list(timed) == ["tacit", speed.HAND] and missing is None
     turns = [words.rsplit(": ")[1] for words in seen]
     assert turns == ["tacit", speed.HAND] * 2
-    assert timed[0].ratio(timed[0]) == (1.0, 1.0, 1.0)
-    middle, low, high = timed[1].ratio(timed[0])
-    assert 2 < low <= middle <= high  # interpreted against compiled: two orders of magnitude
+    found = speed.report(contest("ucb-vi", 30), True, None, lambda _: None)
+    ours, hand = found["contenders"]
+    assert ours["times_slower"] == 1.0 and ours["range"] == [1.0, 1.0]
+    low, high = hand["range"]
+    assert 2 < low <= hand["times_slower"] <= high  # interpreted: two orders of magnitude
 
 
 def test_a_peer_that_is_not_there_is_named_and_does_not_stop_the_others() -> None:
     timed, missing = speed.measure(contest("ucb-vi", 5), 1, Path(sys.executable), lambda _: None)
-    assert [one.who for one in timed] == ["tacit", speed.HAND]
+    assert list(timed) == ["tacit", speed.HAND]
     assert missing is not None and "rlberry" in missing and "was not measured" in missing
 
 
@@ -88,49 +89,48 @@ def test_loops_by_hand_learn() -> None:
 
 
 @pytest.fixture(scope="module")
-def arena_of_six() -> tuple[utility.ArenaOutcome, list[str]]:
+def arena_of_six() -> tuple[dict, list[str]]:
     """A small arena, who did what in it, and what was told meanwhile."""
     names = ("uniform", "optimal", "thompson", "ucb-vi", "lsvi-ucb", "tacit-local")
     arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 4_000, 40)
     told: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(utility, "_contenders", lambda: [Named(name) for name in names])
-        return utility.measure(arena, True, 1, told.append), told
+        return utility.report(arena, True, 1, told.append), told
 
 
 def test_utility_scores_those_who_fit_against_the_baseline(arena_of_six) -> None:
     outcome, _ = arena_of_six
-    absent, scored = outcome.does_not_fit, {one.agent: one for one in outcome.scored}
-    assert outcome.failed == {} and outcome.scored[0].agent == "optimal"
-    assert scored["optimal"].share.tolist() == [0.0, 0.0] and scored["optimal"].scale == ""
-    assert scored["uniform"].share == pytest.approx([1.0, 1.0])
+    absent, scored = outcome["does_not_fit"], {one["agent"]: one for one in outcome["agents"]}
+    assert outcome["failed"] == {} and outcome["agents"][0]["agent"] == "optimal"
+    assert scored["optimal"]["per_seed"] == [0.0, 0.0] and scored["optimal"]["scale"] == ""
+    assert scored["uniform"]["per_seed"] == pytest.approx([1.0, 1.0])
     assert list(absent) == ["thompson"] and "random-mdp has no fact" in absent["thompson"]
 
 
 def test_scales_are_chosen_on_seeds_that_are_not_reported(arena_of_six) -> None:
     outcome, told = arena_of_six
-    scored = {one.agent: one for one in outcome.scored}
+    scored = {one["agent"]: one for one in outcome["agents"]}
     seeds = utility.Seeds.of(True)
     assert not set(seeds.choosing) & set(seeds.reported)
-    chosen = scored["ucb-vi"].chosen
+    chosen = scored["ucb-vi"]["chosen"]
     assert chosen is not None and chosen["seeds"] == list(seeds.choosing)
     tried = {candidate["value"]: candidate["per_seed"] for candidate in chosen["candidates"]}
     assert list(tried) == list(utility.SCALES) and all(len(runs) == 1 for runs in tried.values())
     best = min(tried, key=lambda scale: tried[scale])
-    assert chosen["value"] == best and scored["ucb-vi"].scale == f"{best:g}"
-    other = scored["lsvi-ucb"].chosen
+    assert chosen["value"] == best and scored["ucb-vi"]["scale"] == f"{best:g}"
+    other = scored["lsvi-ucb"]["chosen"]
     assert other is not None
     assert [c["value"] for c in other["candidates"]] == [*utility.SCALES, None]
-    assert scored["tacit-local"].scale == "no effect"
+    assert scored["tacit-local"]["scale"] == "no effect"
     assert "tables: 1 of 25 runs" in told[1] and told[-1].startswith("tables: 25 of 25 runs")
 
 
 def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> None:
     seeds = utility.Seeds.of(False)
-    choose = Choose(utility.SCALE, utility.SCALES, seeds.choosing, None)
     planned = {
         item.configuration.agent.name: item
-        for item in utility._planned(utility.ARENAS[0], 100, seeds, choose)
+        for item in utility._planned(utility.ARENAS[0], 100, seeds)
     }
     given = {name: item.configuration.agent.parameters for name, item in planned.items()}
     assert given["psrl"] == {} and given["ldp-obi"] == {"epsilon": utility.EPSILON}

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit_lab.sweep.choose import tasks_of
 from tacit_lab.sweep.spec import CHOOSING_SEEDS_FROM, parse, plan, read
 from tacit_lab.sweep.task import SweepTask
 
@@ -123,7 +122,7 @@ def test_a_choice_has_seeds_of_its_own() -> None:
     assert spec.choose is not None
     undecided, *others = plan(spec)
     assert [item.candidates for item in others] == [(), ()]
-    seeds = {task.seed for task in tasks_of(undecided, spec.choose)}
+    seeds = {task.spec.seed for task in undecided.choosing()}
     assert seeds == {CHOOSING_SEEDS_FROM, CHOOSING_SEEDS_FROM + 1}
 
 

@@ -137,10 +137,10 @@ def test_a_sweep_that_stops_anywhere_goes_on_to_the_same_bytes(whole: Path, tmp_
     with pytest.raises(InvalidInput, match="unfinished sweep: --resume"):
         run(spec(), folder, here)
     done = run(spec(), folder, here, resume=True, watch=watch)
-    assert done.kept == 30 and done.ran == 18 and steps[-1] == 48
+    assert done.progress.kept == 30 and done.progress.ran == 18 and steps[-1] == 48
     assert digests(folder) == digests(whole)
     again = run(spec(), folder, here, resume=True)
-    assert again.ran == 0 and digests(folder) == digests(whole)
+    assert again.progress.ran == 0 and digests(folder) == digests(whole)
 
 
 def test_processes_give_the_same_and_one_that_dies_costs_nothing(
@@ -158,7 +158,7 @@ def test_processes_give_the_same_and_one_that_dies_costs_nothing(
             yield done
 
     done = run(spec(), tmp_path / "pool", with_an_accident)
-    assert victims and not done.failures
+    assert victims and not done.progress.failures
     assert digests(tmp_path / "pool") == digests(whole)
 
 
@@ -172,9 +172,10 @@ agents = ["psrl"]
 
 def test_failures_are_reported_and_do_not_stop_the_others(tmp_path: Path) -> None:
     done = run(spec(FAILING), tmp_path, here)
-    assert done.ran == 2 and len(done.failures) == 2
-    assert {failure["seed"] for failure in done.failures} == {0, 1}
-    assert "psrl learns tabular problems" in done.failures[0]["error"]
+    found = done.progress
+    assert found.ran == 2 and len(found.failures) == 2
+    assert {failure["seed"] for failure in found.failures} == {0, 1}
+    assert "psrl learns tabular problems" in found.failures[0]["error"]
     described = done.sweep.configurations[1]
     assert described["unfinished_seeds"] == [0, 1] and described["guarantee"] is None
     assert len(done.sweep.runs) == 2
