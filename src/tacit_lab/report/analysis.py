@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,12 +56,12 @@ def prices(arms: Sequence[Arm]) -> list[PriceOfPrivacy]:
 
     Arms are on one problem and have one K.
     """
-    free = [arm for arm in arms if not arm.private and not arm.reference]
+    free = [arm for arm in arms if not arm.private and not arm.result.reference]
     rows = []
     for arm in arms:
         if not arm.private or not free:
             continue
-        wanted = COUNTERPARTS.get(str(arm.result.agent["name"]))
+        wanted = theorem(arm.result.agent).counterpart
         same = [other for other in free if other.result.agent["name"] == wanted]
         against = min(same or free, key=lambda other: float(other.final.mean()))
         mine, theirs = paired(arm, against)
@@ -89,14 +89,16 @@ def break_even(arms: Sequence[Arm]) -> list[BreakEven]:
     for same in grouped(arms, lambda arm: arm.label).values():
         lengths = sorted(same, key=lambda arm: arm.users)
         last = lengths[-1]
-        if last.reference or last.gap <= 0:
+        if last.result.reference or last.result.gap <= 0:
             continue
         if len(lengths) > 1:
             episodes = np.array([arm.result.completed for arm in lengths])
-            answer = trends.smallest_winning(episodes, [arm.final for arm in lengths], last.gap)
+            answer = trends.smallest_winning(
+                episodes, [arm.final for arm in lengths], last.result.gap
+            )
         else:
             samples = list(last.result.regret.T)
-            answer = trends.smallest_winning(last.result.episodes, samples, last.gap)
+            answer = trends.smallest_winning(last.result.episodes, samples, last.result.gap)
         rows.append(BreakEven(last, answer, len(lengths) > 1))
     return rows
 
@@ -129,7 +131,9 @@ def in_epsilon(arms: Sequence[Arm]) -> list[Exponent]:
 def in_users(arms: Sequence[Arm]) -> list[Exponent]:
     """Regret against K on one problem: over runs of several K, or along the curve of one."""
     rows = []
-    for name, same in grouped((a for a in arms if not a.reference), lambda a: a.label).items():
+    for name, same in grouped(
+        (a for a in arms if not a.result.reference), lambda a: a.label
+    ).items():
         ordered = sorted(same, key=lambda arm: arm.users)
         bound, xs = theorem(ordered[0].result.agent), [float(arm.users) for arm in ordered]
         if len(ordered) > 1:
@@ -286,14 +290,20 @@ def users_needed(arms: Sequence[Arm]) -> list[UsersNeeded]:
     """At each epsilon and at others, learner by learner; one problem, one K."""
     rows = []
     for name, ordered in by_level(arms).items():
-        if ordered[0].gap > 0 and len(ordered) > 1 and len({arm.pairs for arm in ordered}) == 1:
+        if (
+            ordered[0].result.gap > 0
+            and len(ordered) > 1
+            and len({arm.pairs for arm in ordered}) == 1
+        ):
             rows.append(_users_needed(name, ordered))
     return rows
 
 
 def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     needed = {
-        arm.level: trends.first_reaching(arm.result.regret, arm.result.episodes, AIM * arm.gap)
+        arm.level: trends.first_reaching(
+            arm.result.regret, arm.result.episodes, AIM * arm.result.gap
+        )
         for arm in arms
     }
     measured = tuple(
@@ -323,11 +333,14 @@ class Theorem:
         users: exponent of K; None where no bound is stated.
         privacy: exponent of epsilon in the private term; None for agents without privacy.
         reference: who states it, or why nobody does.
+        counterpart: what a private agent would be without privacy: its price is measured against
+            that.
     """
 
     users: float | None
     privacy: float | None
     reference: str
+    counterpart: str | None = None
 
 
 _GARCELON = "Garcelon et al. 2021, Theorem 5 (tabular, local)"
@@ -339,65 +352,46 @@ THEOREMS: Mapping[str, Theorem] = {
     "psrl": Theorem(0.5, None, "Osband et al. 2013: Bayesian regret"),
     "ucb-vi": Theorem(0.5, None, "Azar et al. 2017"),
     "obi": Theorem(0.5, None, "Garcelon et al. 2021 without noise"),
-    "ldp-obi": Theorem(0.5, -1.0, _GARCELON),
-    "ldp-psrl": Theorem(None, None, "Garcelon et al. 2021 leave its regret to future work"),
-    "shuffle-obi": Theorem(None, None, "Garcelon et al. 2021, appendix I: a sketch, no bound"),
-    "pucb": Theorem(0.5, -1.0, "Vietri et al. 2020: privacy costs a term without K"),
-    "private-ucb-vi": Theorem(0.5, -1.0, _CHOWDHURY),
-    "private-ucb-po": Theorem(0.5, -1.0, _CHOWDHURY),
-    "dp-ucbvi": Theorem(0.5, -1.0, "Qiao and Wang 2023: privacy costs a term without K"),
+    "ldp-obi": Theorem(0.5, -1.0, _GARCELON, "obi"),
+    "ldp-psrl": Theorem(None, None, "Garcelon et al. 2021 leave its regret to future work", "psrl"),
+    "shuffle-obi": Theorem(
+        None, None, "Garcelon et al. 2021, appendix I: a sketch, no bound", "obi"
+    ),
+    "pucb": Theorem(0.5, -1.0, "Vietri et al. 2020: privacy costs a term without K", "ucb-vi"),
+    "private-ucb-vi": Theorem(0.5, -1.0, _CHOWDHURY, "ucb-vi"),
+    "private-ucb-po": Theorem(0.5, -1.0, _CHOWDHURY, "ucb-vi"),
+    "dp-ucbvi": Theorem(0.5, -1.0, "Qiao and Wang 2023: privacy costs a term without K", "ucb-vi"),
     "lsvi-ucb": Theorem(0.5, None, "Jin et al. 2020"),
     "lsvi-ucb++": Theorem(0.5, None, "He et al. 2023"),
-    "dp-lsvi-batch": Theorem(0.6, -0.4, "Luyo et al. 2021"),
-    "dp-lsvi-adaptive": Theorem(0.5, -0.5, "Ngo et al. 2022"),
-    "dp-lsvi-ucb++": Theorem(0.5, -0.5, "Sahu, abstract; its conclusion says K^(3/4)"),
+    "dp-lsvi-batch": Theorem(0.6, -0.4, "Luyo et al. 2021", "lsvi-ucb"),
+    "dp-lsvi-adaptive": Theorem(0.5, -0.5, "Ngo et al. 2022", "lsvi-ucb"),
+    "dp-lsvi-ucb++": Theorem(
+        0.5, -0.5, "Sahu, abstract; its conclusion says K^(3/4)", "lsvi-ucb++"
+    ),
     "ofu-rl": Theorem(0.5, None, "Chowdhury et al. 2021 without noise"),
-    "private-ofu-rl": Theorem(0.5, -0.5, "Chowdhury et al. 2021, Theorem 3"),
+    "private-ofu-rl": Theorem(0.5, -0.5, "Chowdhury et al. 2021, Theorem 3", "ofu-rl"),
     "certainty-equivalence": Theorem(None, None, "reference without a bound here"),
     "thompson": Theorem(None, None, "reference without a bound here"),
     "ucrl-vtr": Theorem(0.5, None, "Ayoub et al. 2020"),
-    "ldp-ucrl-vtr": Theorem(0.75, -0.5, "Liao et al. 2021 (linear mixture, local)"),
-    "ldp-bandit": Theorem(0.75, -0.5, "Liao et al. 2021 at H = 1"),
+    "ldp-ucrl-vtr": Theorem(0.75, -0.5, "Liao et al. 2021 (linear mixture, local)", "ucrl-vtr"),
+    "ldp-bandit": Theorem(0.75, -0.5, "Liao et al. 2021 at H = 1", "ucrl-vtr"),
     "linopt-vi": Theorem(0.5, None, "Zhou 2022 without noise"),
     "linopt-po": Theorem(0.5, None, "Zhou 2022 without noise"),
-    "private-linopt-vi": Theorem(0.5, -0.5, _ZHOU),
-    "private-linopt-po": Theorem(0.5, -0.5, _ZHOU),
-    "tacit-local": Theorem(None, None, _OURS),
-    "tacit-joint": Theorem(None, None, _OURS),
-    "tacit-linear": Theorem(None, None, _OURS),
-    "tacit-control": Theorem(None, None, _OURS),
+    "private-linopt-vi": Theorem(0.5, -0.5, _ZHOU, "linopt-vi"),
+    "private-linopt-po": Theorem(0.5, -0.5, _ZHOU, "linopt-po"),
+    "tacit-local": Theorem(None, None, _OURS, "psrl"),
+    "tacit-joint": Theorem(None, None, _OURS, "linopt-vi"),
+    "tacit-linear": Theorem(None, None, _OURS, "lsvi-ucb++"),
+    "tacit-control": Theorem(None, None, _OURS, "certainty-equivalence"),
     "policy-search": Theorem(None, None, _OURS),
-    "tacit-search": Theorem(None, None, _OURS),
+    "tacit-search": Theorem(None, None, _OURS, "policy-search"),
 }
-
-COUNTERPARTS: Mapping[str, str] = {
-    "ldp-obi": "obi",
-    "ldp-psrl": "psrl",
-    "shuffle-obi": "obi",
-    "pucb": "ucb-vi",
-    "private-ucb-vi": "ucb-vi",
-    "private-ucb-po": "ucb-vi",
-    "dp-ucbvi": "ucb-vi",
-    "tacit-local": "psrl",
-    "ldp-ucrl-vtr": "ucrl-vtr",
-    "ldp-bandit": "ucrl-vtr",
-    "private-linopt-vi": "linopt-vi",
-    "private-linopt-po": "linopt-po",
-    "tacit-joint": "linopt-vi",
-    "dp-lsvi-batch": "lsvi-ucb",
-    "dp-lsvi-adaptive": "lsvi-ucb",
-    "dp-lsvi-ucb++": "lsvi-ucb++",
-    "tacit-linear": "lsvi-ucb++",
-    "private-ofu-rl": "ofu-rl",
-    "tacit-control": "certainty-equivalence",
-    "tacit-search": "policy-search",
-}
-"""What each private agent would be without privacy; its price is measured against that."""
 
 
 def theorem(agent: Mapping[str, Any]) -> Theorem:
     """The bound for an agent with its parameters; for agents of one's own, none is known."""
     name, parameters = str(agent["name"]), agent["parameters"]
+    known = THEOREMS.get(name, Theorem(None, None, "no theorem known here"))
     if name.startswith("private-linopt") and parameters.get("model") == "local":
-        return Theorem(0.75, -0.5, "Zhou 2022, remark on local privacy")
-    return THEOREMS.get(name, Theorem(None, None, "no theorem known here"))
+        return replace(known, users=0.75, reference="Zhou 2022, remark on local privacy")
+    return known

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from tacit_lab.report.statistics import Band, regret_band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SIZES = {"wide": (7.6, 4.3), "narrow": (3.7, 3.5)}
 """Inches; a narrow picture fills a phone without its text shrinking."""
@@ -40,6 +39,9 @@ class Style:
 
     colour: str
     dash: Any
+
+
+BASELINE = Style("0.45", ":")
 
 
 @dataclass(frozen=True)
@@ -105,109 +107,100 @@ def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[DrawnCurve]:
 
 def draw_curves(curves: Sequence[DrawnCurve], name: str) -> list[Picture]:
     """Regret curves with bands, on linear and on logarithmic axes."""
-    return [
-        _draw_curves(curves, f"{name}-{size}-{scale}", size, scale)
-        for scale in ("linear", "log")
-        for size in SIZES
-    ]
-
-
-def _draw_curves(curves: Sequence[DrawnCurve], name: str, size: str, scale: str) -> Picture:
-    figure, axes = _axes(size)
-    for number, curve in enumerate(curves):
-        (line,) = axes.plot(
-            curve.episodes, curve.mean, color=curve.style.colour, ls=curve.style.dash, lw=1.6
-        )
-        line.set_gid(f"{name}-line-{number}")
-        if curve.band is not None:
-            band = curve.band
-            fill = axes.fill_between(
-                band.episodes, band.low, band.high, color=curve.style.colour, alpha=0.15, lw=0
-            )
-            fill.set_gid(f"{name}-band-{number}")
     longest = max(curves, key=lambda curve: int(curve.episodes[-1]))
-    gap, ends = longest.arm.gap, longest.episodes
-    (line,) = axes.plot(ends, gap * ends, color="0.45", ls=":", lw=1.2)
-    line.set_gid(f"{name}-baseline")
-    if scale == "log":
+    gap, ends = longest.arm.result.gap, longest.episodes
+
+    def draw(axes: Axes, name: str) -> None:
+        for number, curve in enumerate(curves):
+            own, band = curve.style, curve.band
+            _line(axes, f"{name}-line-{number}", curve.episodes, curve.mean, own, 1.6)
+            if band is not None:
+                fill = axes.fill_between(
+                    band.episodes, band.low, band.high, color=own.colour, alpha=0.15, lw=0
+                )
+                fill.set_gid(f"{name}-band-{number}")
+        _line(axes, f"{name}-baseline", ends, gap * ends, BASELINE, 1.2)
+
+    def linear(axes: Axes, name: str) -> None:
+        draw(axes, name)
+        top = max(float(curve.mean.max()) for curve in curves)
+        axes.set_xlim(0, int(ends[-1]))
+        axes.set_ylim(0, 1.15 * max(top, 1e-9))
+        axes.locator_params(axis="x", nbins=6 if "-wide-" in name else 4)
+        axes.xaxis.set_major_formatter(lambda x, _: _count(x))
+        axes.yaxis.set_major_formatter(lambda y, _: _count(y))
+
+    def log(axes: Axes, name: str) -> None:
+        draw(axes, name)
         axes.set_xscale("log")
         axes.set_yscale("log")
         positive = [curve.mean[curve.mean > 0].min() for curve in curves if (curve.mean > 0).any()]
         if positive:
             axes.set_ylim(bottom=min(positive) / 1.5)
-    else:
-        top = max(float(curve.mean.max()) for curve in curves)
-        axes.set_xlim(0, int(ends[-1]))
-        axes.set_ylim(0, 1.15 * max(top, 1e-9))
-        axes.locator_params(axis="x", nbins=6 if size == "wide" else 4)
-        axes.xaxis.set_major_formatter(lambda x, _: _count(x))
-        axes.yaxis.set_major_formatter(lambda y, _: _count(y))
-    axes.set_xlabel("users")
-    axes.set_ylabel("cumulative regret")
-    return _picture(figure, axes, name, size, scale)
+
+    labels = ("users", "cumulative regret")
+    return [
+        _picture(f"{name}-{size}-{scale}", size, scale, labels, draw_scale)
+        for scale, draw_scale in (("linear", linear), ("log", log))
+        for size in SIZES
+    ]
 
 
 def draw_days(arms: Sequence[Arm], style: dict[str, Style], name: str) -> list[Picture]:
     """Regret per participation between two points, over the days of people who come back."""
-    return [_draw_days(arms, style, f"{name}-{size}", size) for size in SIZES]
 
+    def draw(axes: Axes, name: str) -> None:
+        for number, arm in enumerate(arms):
+            result = arm.result
+            assert result.returning is not None
+            lost = np.diff(result.regret.mean(axis=0), prepend=0.0)
+            rate = lost / np.diff(result.episodes, prepend=0)
+            days = result.returning.days
+            _line(axes, f"{name}-line-{number}", days, rate, style[arm.label], 1.6)
+        baseline = axes.axhline(arms[0].result.gap, color="0.45", ls=":", lw=1.2)
+        baseline.set_gid(f"{name}-baseline")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
 
-def _draw_days(arms: Sequence[Arm], style: dict[str, Style], name: str, size: str) -> Picture:
-    figure, axes = _axes(size)
-    for number, arm in enumerate(arms):
-        result, own = arm.result, style[arm.label]
-        assert result.returning is not None
-        rate = np.diff(result.regret.mean(axis=0), prepend=0.0) / np.diff(
-            result.episodes, prepend=0
-        )
-        days = result.returning.days
-        (line,) = axes.plot(days, rate, color=own.colour, ls=own.dash, lw=1.6)
-        line.set_gid(f"{name}-line-{number}")
-    baseline = axes.axhline(arms[0].gap, color="0.45", ls=":", lw=1.2)
-    baseline.set_gid(f"{name}-baseline")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("days")
-    axes.set_ylabel("regret per participation")
-    return _picture(figure, axes, name, size, "linear")
+    labels = ("days", "regret per participation")
+    return [_picture(f"{name}-{size}", size, "linear", labels, draw) for size in SIZES]
 
 
 def draw_exponents(
     rows: Sequence[Exponent], style: dict[str, Style], name: str, what: str
 ) -> list[Picture]:
     """Points with intervals on log-log axes, the fitted line, and the theorem's slope, dotted."""
-    return [_draw_exponents(rows, style, f"{name}-{size}", size, what) for size in SIZES]
+
+    def draw(axes: Axes, name: str) -> None:
+        for number, row in enumerate(rows):
+            own = style[row.name]
+            xs, means = np.array(row.xs), np.array([point.value for point in row.means])
+            low = np.array([max(point.low, point.value * 1e-3, 1e-12) for point in row.means])
+            high = np.array([point.high for point in row.means])
+            errors = np.where(np.isfinite(high), [means - low, high - means], 0.0)
+            drawn = axes.errorbar(xs, means, yerr=errors, fmt="o", ms=4, lw=1, color=own.colour)
+            drawn.lines[0].set_gid(f"{name}-line-{number}")
+            drawn.lines[2][0].set_gid(f"{name}-bar-{number}")
+            if row.fit is None:
+                continue
+            ends = np.geomspace(row.fit.low, row.fit.high, 2)
+            _line(axes, f"{name}-fit-{number}", ends, row.fit.at(ends), own, 1.4)
+            if row.stated is not None:
+                middle = float(np.sqrt(ends[0] * ends[1]))
+                stated = row.fit.at(np.array([middle]))[0] * (ends / middle) ** row.stated
+                dotted = Style(own.colour, ":")
+                _line(axes, f"{name}-stated-{number}", ends, stated, dotted, 1.2)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        _ticks(axes, sorted({x for row in rows for x in row.xs}))
+
+    labels = (what, "final regret")
+    return [_picture(f"{name}-{size}", size, "log", labels, draw) for size in SIZES]
 
 
-def _draw_exponents(
-    rows: Sequence[Exponent], style: dict[str, Style], name: str, size: str, what: str
-) -> Picture:
-    figure, axes = _axes(size)
-    for number, row in enumerate(rows):
-        own = style[row.name]
-        xs, means = np.array(row.xs), np.array([point.value for point in row.means])
-        low = np.array([max(point.low, point.value * 1e-3, 1e-12) for point in row.means])
-        high = np.array([point.high for point in row.means])
-        errors = np.where(np.isfinite(high), [means - low, high - means], 0.0)
-        drawn = axes.errorbar(xs, means, yerr=errors, fmt="o", ms=4, lw=1, color=own.colour)
-        drawn.lines[0].set_gid(f"{name}-line-{number}")
-        drawn.lines[2][0].set_gid(f"{name}-bar-{number}")
-        if row.fit is None:
-            continue
-        ends = np.geomspace(row.fit.low, row.fit.high, 2)
-        (line,) = axes.plot(ends, row.fit.at(ends), color=own.colour, ls=own.dash, lw=1.4)
-        line.set_gid(f"{name}-fit-{number}")
-        if row.stated is not None:
-            middle = float(np.sqrt(ends[0] * ends[1]))
-            stated = row.fit.at(np.array([middle]))[0] * (ends / middle) ** row.stated
-            (line,) = axes.plot(ends, stated, color=own.colour, ls=":", lw=1.2)
-            line.set_gid(f"{name}-stated-{number}")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    _ticks(axes, sorted({x for row in rows for x in row.xs}))
-    axes.set_xlabel(what)
-    axes.set_ylabel("final regret")
-    return _picture(figure, axes, name, size, "log")
+def _line(axes: Axes, name: str, x: Array | IntArray, y: Array, style: Style, width: float) -> None:
+    (line,) = axes.plot(x, y, color=style.colour, ls=style.dash, lw=width)
+    line.set_gid(name)
 
 
 def _count(x: float) -> str:
@@ -222,7 +215,11 @@ def _ticks(axes: Axes, xs: Sequence[float]) -> None:
         axes.set_xticks([], minor=True)
 
 
-def _axes(size: str) -> tuple[Figure, Axes]:
+def _picture(
+    name: str, size: str, scale: str, labels: tuple[str, str], draw: Callable[[Axes, str], None]
+) -> Picture:
+    """What ``draw`` draws into axes of that size, with ids that begin with the name."""
+    from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -231,12 +228,8 @@ def _axes(size: str) -> tuple[Figure, Axes]:
     axes = figure.add_subplot()
     axes.grid(alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _picture(figure: Figure, axes: Axes, name: str, size: str, scale: str) -> Picture:
-    from matplotlib import rc_context
-
+    draw(axes, name)
+    axes.set(xlabel=labels[0], ylabel=labels[1])
     text = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "tacit", "font.size": 9}):
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})

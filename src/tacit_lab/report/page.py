@@ -110,10 +110,10 @@ def _headlines(results: ResultSet) -> Iterator[str]:
     """What a reader in a hurry should know, problem by problem at the largest K."""
     for problem, arms in grouped(results.arms, lambda arm: arm.problem).items():
         users, same = next(iter(by_length(arms).items()))
-        learners = [arm for arm in same if not arm.reference]
+        learners = [arm for arm in same if not arm.result.reference]
         if not learners:
             continue
-        lost = arms[0].gap * users
+        lost = arms[0].result.gap * users
         best = min(learners, key=lambda arm: float(arm.final.mean()))
         share = f", {best.final.mean() / lost:.2%} of the {best.baseline}'s" if lost > 0 else ""
         yield (

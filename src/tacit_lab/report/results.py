@@ -104,11 +104,6 @@ class Arm:
         return "epsilon" in self.result.agent["parameters"]
 
     @property
-    def reference(self) -> bool:
-        """Whether it learns nothing: uniform, optimal, do-nothing."""
-        return self.result.reference
-
-    @property
     def final(self) -> Array:
         """Regret at the end, by run."""
         return self.result.regret[:, -1]
@@ -117,11 +112,6 @@ class Arm:
     def interval(self) -> Interval:
         """Its mean over runs, with an interval."""
         return mean_interval(self.final, least=0.0)
-
-    @property
-    def gap(self) -> float:
-        """Regret per user of the baseline policy, exactly."""
-        return self.result.gap
 
     @property
     def baseline(self) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tacit.util.intervals import Interval
 from tacit_lab.report import analysis, figures
 from tacit_lab.report.results import Arm, label_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,12 @@ class Part:
     rows: Sequence[Sequence[Any]] = ()
     more: Sequence[Part] = ()
     notes: Sequence[str] = ()
+
+
+def _table(title: str, rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]]) -> Part:
+    """What each column says of each row."""
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
+    return Part(title, names=[*columns], rows=cells)
 
 
 @dataclass(frozen=True)
@@ -139,35 +147,35 @@ def _apart(curves: Sequence[figures.DrawnCurve]) -> bool:
 
 
 def _finals(arms: Sequence[Arm]) -> Part:
-    names = ["learner", "final regret", f"of the {arms[0].baseline}'s", "guarantee", "runs"]
-
-    def rows(same: Sequence[Arm]) -> list[list[Any]]:
-        return [
-            [
-                arm.label,
-                arm.interval,
-                share(arm.interval, arm.gap * arm.result.completed),
-                arm.result.guarantee.brief(),
-                str(len(arm.pairs)),
-            ]
-            for arm in sorted(same, key=lambda arm: float(np.mean(arm.final)))
-        ]
-
-    return _by_users("Final regret", names, arms, rows)
+    return _by_users(
+        "Final regret",
+        arms,
+        lambda same: sorted(same, key=lambda arm: float(np.mean(arm.final))),
+        {
+            "learner": lambda arm: arm.label,
+            "final regret": lambda arm: arm.interval,
+            f"of the {arms[0].baseline}'s": lambda arm: share(
+                arm.interval, arm.result.gap * arm.result.completed
+            ),
+            "guarantee": lambda arm: arm.result.guarantee.brief(),
+            "runs": lambda arm: str(len(arm.pairs)),
+        },
+    )
 
 
 def _by_users(
     title: str,
-    names: Sequence[str],
     arms: Sequence[Arm],
-    table: Callable[[Sequence[Arm]], list[list[Any]]],
+    rows: Callable[[Sequence[Arm]], Iterable[T]],
+    columns: Mapping[str, Callable[[T], Any]],
 ) -> Part:
     """A table for the largest K, and for others below it, folded."""
-    tables = {f"{title}, K = {users:,}": table(same) for users, same in by_length(arms).items()}
-    filled = [Part(name, names=names, rows=rows) for name, rows in tables.items() if rows]
-    if not filled:
-        return Part(title)
-    return replace(filled[0], more=filled[1:])
+    tables = [
+        _table(f"{title}, K = {users:,}", rows(same), columns)
+        for users, same in by_length(arms).items()
+    ]
+    filled = [table for table in tables if table.rows]
+    return replace(filled[0], more=filled[1:]) if filled else Part(title)
 
 
 def _exponent_part(
@@ -177,6 +185,8 @@ def _exponent_part(
     what: str,
     title: str,
 ) -> Part:
+    if not rows:
+        return Part(title)
     styled = {row.name: _style_of(row.name, style) for row in rows}
     shown = Shown(
         name,
@@ -185,19 +195,15 @@ def _exponent_part(
         ["line: fit; dotted: the theorem's slope through its middle"],
         "Final regret, 95% intervals over runs, logarithmic axes.",
     )
-    table = [
-        [
-            row.name,
-            row.fit.exponent if row.fit else "none",
-            "none" if row.stated is None else number(row.stated),
-            against_theorem(row),
-            row.points,
-            row.bound.reference,
-        ]
-        for row in rows
-    ]
-    names = ["learner", "fitted exponent", "theorem", "verdict", "fitted to", "reference"]
-    return Part(title, figure=shown, names=names, rows=table)
+    columns: dict[str, Callable[[analysis.Exponent], Any]] = {
+        "learner": lambda row: row.name,
+        "fitted exponent": lambda row: row.fit.exponent if row.fit else "none",
+        "theorem": lambda row: "none" if row.stated is None else number(row.stated),
+        "verdict": against_theorem,
+        "fitted to": lambda row: row.points,
+        "reference": lambda row: row.bound.reference,
+    }
+    return replace(_table(title, rows, columns), figure=shown)
 
 
 def _style_of(name: str, style: dict[str, figures.Style]) -> figures.Style:
@@ -213,60 +219,47 @@ def _lightness(style: figures.Style) -> int:
 
 
 def _epsilon(users: int, arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
-    title = f"Regret against ε, at K = {users:,}"
-    rows = analysis.in_epsilon(arms)
-    if not rows:
-        return Part(title)
+    rows, title = analysis.in_epsilon(arms), f"Regret against ε, at K = {users:,}"
     return _exponent_part(rows, style, f"{name}-epsilon", "ε asked for", title)
 
 
 def _users(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
     rows, title = analysis.in_users(arms), "Regret against K"
     several = [row for row in rows if len(row.xs) > 1]
-    part = (
-        _exponent_part(several or rows, style, f"{name}-users", "K", title) if rows else Part(title)
-    )
+    part = _exponent_part(several or rows, style, f"{name}-users", "K", title)
     return part if several else replace(part, figure=None)
 
 
 def _prices(arms: Sequence[Arm]) -> Part:
-    names = ["learner", "times the regret", "of", "common seeds"]
-
-    def rows(same: Sequence[Arm]) -> list[list[Any]]:
-        none = "none: no common seeds, or a regret of zero"
-        return [
-            [
-                row.arm.label,
-                row.ratio or none,
-                row.against.label + ("" if row.counterpart else " (best without privacy here)"),
-                str(row.pairs),
-            ]
-            for row in analysis.prices(same)
-        ]
-
-    return _by_users("The price of privacy", names, arms, rows)
+    none, best = "none: no common seeds, or a regret of zero", " (best without privacy here)"
+    return _by_users(
+        "The price of privacy",
+        arms,
+        analysis.prices,
+        {
+            "learner": lambda row: row.arm.label,
+            "times the regret": lambda row: row.ratio or none,
+            "of": lambda row: row.against.label + ("" if row.counterpart else best),
+            "common seeds": lambda row: str(row.pairs),
+        },
+    )
 
 
 def _per_person(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
-    title = "Per participation against per person"
-    names = ["learner", "people", "regret per participation", "in the last tenth"]
-    names += ["regret per person", "guarantee", "ε that a person pays"]
-
-    def rows(same: Sequence[Arm]) -> list[list[Any]]:
-        return [
-            [
-                row.arm.label,
-                f"{row.people:,}",
-                row.each,
-                row.late,
-                row.person,
-                row.arm.result.guarantee.brief(),
-                _paid(row),
-            ]
-            for row in analysis.per_person(same)
-        ]
-
-    part = _by_users(title, names, arms, rows)
+    part = _by_users(
+        "Per participation against per person",
+        arms,
+        analysis.per_person,
+        {
+            "learner": lambda row: row.arm.label,
+            "people": lambda row: f"{row.people:,}",
+            "regret per participation": lambda row: row.each,
+            "in the last tenth": lambda row: row.late,
+            "regret per person": lambda row: row.person,
+            "guarantee": lambda row: row.arm.result.guarantee.brief(),
+            "ε that a person pays": _paid,
+        },
+    )
     back = [arm for arm in longest(arms) if arm.rule is not None]
     if not part.rows or not back:
         return part
@@ -299,39 +292,43 @@ def _paid(row: analysis.PerPerson) -> str:
 
 def _winnings(arms: Sequence[Arm]) -> Part:
     kinds = {"beats": "good", "worse": "bad", "not decided": "open"}
-    return Part(
+    return _table(
         f"The smallest K that beats the {arms[0].baseline}",
-        names=["learner", f"beats the {arms[0].baseline}", "judged by"],
-        rows=[
-            [
-                row.arm.label,
-                {"kind": kinds[row.answer.verdict], "text": row.answer.words()},
-                "runs of several K" if row.several else "one curve",
-            ]
-            for row in analysis.break_even(arms)
-        ],
+        analysis.break_even(arms),
+        {
+            "learner": lambda row: row.arm.label,
+            f"beats the {arms[0].baseline}": lambda row: _word(
+                kinds[row.answer.verdict], row.answer.words()
+            ),
+            "judged by": lambda row: "runs of several K" if row.several else "one curve",
+        },
     )
+
+
+def _word(kind: str, text: str) -> dict[str, str]:
+    """A cell in the colour of its kind: good, bad, open or soft."""
+    return {"kind": kind, "text": text}
 
 
 def _contests(users: int, arms: Sequence[Arm]) -> Part:
-    return Part(
+    part = _table(
         f"Who is better, at K = {users:,}",
-        text=[
-            "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
-            "Corrected for all pairs at each epsilon, because these runs also chose the best.",
-        ],
-        names=["pair", "difference of regret", "p", "p, corrected", "verdict at 5%"],
-        rows=[
-            [
-                f"{row.first.label} or {row.second.label}",
-                row.result.difference,
-                f"{row.result.p:.2g}",
-                f"{row.adjusted:.2g}",
-                {"kind": "good" if row.adjusted <= 0.05 else "open", "text": row.verdict},
-            ]
-            for row in analysis.pairwise_tests(arms)
-        ],
+        analysis.pairwise_tests(arms),
+        {
+            "pair": lambda row: f"{row.first.label} or {row.second.label}",
+            "difference of regret": lambda row: row.result.difference,
+            "p": lambda row: f"{row.result.p:.2g}",
+            "p, corrected": lambda row: f"{row.adjusted:.2g}",
+            "verdict at 5%": lambda row: _word(
+                "good" if row.adjusted <= 0.05 else "open", row.verdict
+            ),
+        },
     )
+    text = [
+        "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
+        "Corrected for all pairs at each epsilon, because these runs also chose the best.",
+    ]
+    return replace(part, text=text)
 
 
 def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
@@ -343,7 +340,7 @@ def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
             rows.append([row.name, f"{epsilon:g}", shown, "measured"])
         for ahead in row.forecasts:
             kind = "EXTRAPOLATED" if ahead.extrapolated else "interpolated"
-            note = {"kind": "open", "text": f"{kind}: users ~ ε^{with_range(ahead.exponent)}"}
+            note = _word("open", f"{kind}: users ~ ε^{with_range(ahead.exponent)}")
             rows.append([row.name, f"{ahead.epsilon:g}", ahead.users, note])
         if row.why_not:
             notes.append(f"No forecast for {row.name}: {row.why_not}.")
@@ -395,20 +392,16 @@ def share(part: Interval, whole: float) -> str:
 def against_theorem(row: analysis.Exponent) -> dict[str, str]:
     """Whether the fitted exponent agrees with the stated one; a bound may be beaten."""
     if row.fit is None:
-        return {"kind": "soft", "text": "no fit: some regret is zero"}
+        return _word("soft", "no fit: some regret is zero")
     if row.stated is None:
-        return {"kind": "soft", "text": "nothing to compare with"}
+        return _word("soft", "nothing to compare with")
     found = row.fit.exponent
     if not math.isfinite(found.low):
-        return {"kind": "open", "text": "one run: no interval"}
+        return _word("open", "one run: no interval")
     if found.low <= row.stated <= found.high:
-        return {"kind": "good", "text": "agrees"}
-    if row.bound.users == row.stated and found.high < row.stated:
-        return {"kind": "good", "text": "grows more slowly than the bound"}
-    if row.bound.users == row.stated:
-        return {
-            "kind": "bad",
-            "text": "grows faster: not yet in the theorem's range, or not at all",
-        }
-    flatter = found.low > row.stated
-    return {"kind": "open", "text": "flatter in ε" if flatter else "steeper in ε"}
+        return _word("good", "agrees")
+    if row.bound.users != row.stated:
+        return _word("open", "flatter in ε" if found.low > row.stated else "steeper in ε")
+    if found.high < row.stated:
+        return _word("good", "grows more slowly than the bound")
+    return _word("bad", "grows faster: not yet in the theorem's range, or not at all")

@@ -25,7 +25,11 @@ def of(label: str):
 def test_labels_name_what_differs_from_the_defaults() -> None:
     labels = {arm.label for arm in LONG}
     assert {"psrl", "ucb-vi (bonus_scale = 0.1)", "tacit-local, ε = 2"} <= labels
-    assert of("uniform").reference and not of("psrl").reference and not of("psrl").private
+    assert (
+        of("uniform").result.reference
+        and not of("psrl").result.reference
+        and not of("psrl").private
+    )
     assert of("ldp-obi, ε = 8").private
 
 

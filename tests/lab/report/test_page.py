@@ -70,10 +70,10 @@ def test_it_is_one_well_formed_file_that_asks_nobody_for_anything(page, outline)
 def test_learners_that_end_no_better_than_the_baseline_are_named() -> None:
     study = made_up.study()
     users = max(arm.users for arm in study.arms)
-    learners = [arm for arm in study.arms if arm.users == users and not arm.reference]
+    learners = [arm for arm in study.arms if arm.users == users and not arm.result.reference]
     good = next(arm for arm in learners if not arm.result.warning)
     late = good.result.regret.copy()
-    late[:, -1] = late[:, -2] + 2 * good.gap * np.diff(good.result.episodes)[-1]
+    late[:, -1] = late[:, -2] + 2 * good.result.gap * np.diff(good.result.episodes)[-1]
     worse = dataclasses.replace(good, result=dataclasses.replace(good.result, regret=late))
     arms = tuple(worse if arm is good else arm for arm in study.arms)
     said = "By the last tenth of the users, not better than the uniform policy, or not shown to be"
