@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tacit_lab.figures.evidence import LEAST, Evidence, Runs
+from tacit_lab.figures.figure import LEAST, Evidence, Runs
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -19,15 +19,15 @@ else:  # figures name them in annotations; matplotlib is imported when something
     Axes = Picture = object
 
 
-def canvas(columns: int, title: str, rows: int = 1) -> tuple[Picture, list[Axes]]:
-    """An empty picture and its panels, row by row."""
+def canvas(columns: int, title: str) -> tuple[Picture, list[Axes]]:
+    """An empty picture and its panels, side by side."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(6.0 * columns, 5.2 * rows), dpi=120, layout="constrained")
+    picture = Figure(figsize=(6.0 * columns, 5.2), dpi=120, layout="constrained")
     FigureCanvasAgg(picture)
     picture.suptitle(title, fontsize="large")
-    return picture, [picture.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
+    return picture, [picture.add_subplot(1, columns, i + 1) for i in range(columns)]
 
 
 def regret_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:

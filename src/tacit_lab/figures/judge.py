@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from tacit.arrays import Array
+from tacit.arrays import Array, IntArray
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.figures.evidence import LEAST, Evidence, Runs, exponent
-from tacit_lab.figures.figure import Claim, Judge
+from tacit_lab.figures.figure import LEAST, Claim, Evidence, Judge, Runs
 
 ERRORS = 2.0
 """A number closer to its limit than this many standard errors decides nothing."""
@@ -35,6 +36,15 @@ def jackknife(samples: Sequence[Array], statistic: Callable[[Sequence[Array]], f
     without = [statistic([np.delete(one, i, axis=0) for one in samples]) for i in range(n)]
     half = ERRORS * float(np.sqrt((n - 1) * np.var(without)))
     return Interval(value, value - half, value + half)
+
+
+def exponent(episodes: IntArray, regret: Array) -> float:
+    """Exponent x of regret ~ k^x over the last decade."""
+    first = int(np.searchsorted(episodes, 0.1 * episodes[-1]))
+    if first + 1 >= len(episodes):
+        return float("nan")
+    rise = max(regret[-1], LEAST) / max(regret[first], LEAST)
+    return float(np.log(rise) / np.log(episodes[-1] / episodes[first]))
 
 
 def growth(runs: Runs) -> Interval:
@@ -69,6 +79,11 @@ def ratio(first: Runs, second: Runs) -> Interval:
     return mean_interval(logs).exponential()
 
 
+def ratios(evidence: Evidence, pairs: Iterable[tuple[str, str]]) -> list[Interval]:
+    """The same for curves by their keys."""
+    return [ratio(evidence.curve(first), evidence.curve(second)) for first, second in pairs]
+
+
 Verdict = bool | None
 """None: not decided."""
 
@@ -84,7 +99,7 @@ def judged(
     claim: str,
     expected: str,
     measured: Mapping[str, float | Interval],
-    holds: Verdict | Sequence[Verdict],
+    holds: Verdict | Sequence[Verdict] | Callable[[Any], Verdict],
     failed: str,
     undecided: str = "",
 ) -> Claim:
@@ -94,10 +109,12 @@ def judged(
         claim: the statement.
         expected: what the measurement must show.
         measured: numbers; of an interval its value is shown.
-        holds: the verdict, or several that must all be true.
+        holds: the verdict, or several that must all be true, or what each number must pass.
         failed: why, where it does not hold.
         undecided: why, where nothing is decided; by default the error of the means.
     """
+    if callable(holds):
+        holds = [holds(number) for number in measured.values()]
     verdict = together(holds) if isinstance(holds, Sequence) else holds
     open_because = undecided or (
         "not decided at this size: the limit is within the error of the means"
@@ -107,28 +124,78 @@ def judged(
     return Claim(claim, expected, numbers, verdict, why)
 
 
+P = ParamSpec("P")
+N = TypeVar("N", bound=float | Interval)
+
+
+def judging(claim: Callable[Concatenate[Evidence, P], Claim]) -> Callable[P, Judge]:
+    """Makes judges of a claim with parameters: ``claim(evidence, x)`` becomes ``claim(x)``."""
+
+    @wraps(claim)
+    def judge_of(*args: P.args, **kwargs: P.kwargs) -> Judge:
+        return lambda evidence: claim(evidence, *args, **kwargs)
+
+    return judge_of
+
+
+@judging
+def every(
+    evidence: Evidence,
+    claim: str,
+    expected: str,
+    measure: Callable[[Evidence], Mapping[str, N]],
+    passes: Callable[[N], Verdict],
+    failed: str,
+    undecided: str = "",
+) -> Claim:
+    """Each of some numbers passes; what they are follows from the evidence."""
+    return judged(claim, expected, measure(evidence), passes, failed, undecided)
+
+
+@judging
 def lower(
+    evidence: Evidence,
     claim: str,
     expected: str,
     pairs: Mapping[str, tuple[str, str]],
     failed: str,
     factor: float = 1.0,
-) -> Judge:
-    """The judge of a claim about final regret of one curve over another's, paired over problems.
+) -> Claim:
+    """Final regret of one curve over another's is below a factor, paired over problems.
 
     Args:
+        evidence: all curves.
         claim: the statement.
         expected: what the measurement must show.
         pairs: keys of both curves, by what their ratio is called.
         failed: why, where some ratio is not below the factor.
         factor: that every ratio must be below.
     """
+    found = dict(zip(pairs, ratios(evidence, pairs.values()), strict=True))
+    return judged(claim, expected, found, lambda r: r.below(factor), failed)
 
-    def judge(evidence: Evidence) -> Claim:
-        found = {
-            name: ratio(evidence.curve(one), evidence.curve(other))
-            for name, (one, other) in pairs.items()
-        }
-        return judged(claim, expected, found, [r.below(factor) for r in found.values()], failed)
 
-    return judge
+@judging
+def in_order(
+    evidence: Evidence,
+    claim: str,
+    expected: str,
+    shown: Mapping[str, str],
+    pairs: Iterable[tuple[str, str]],
+    failed: str,
+    factor: float = 1.0,
+) -> Claim:
+    """The same, beside the mean final regrets themselves.
+
+    Args:
+        evidence: all curves.
+        claim: the statement.
+        expected: what the measurement must show.
+        shown: keys of curves, by what their regret is called.
+        pairs: keys of curves, the first of which has less regret.
+        failed: why, where some ratio is not below the factor.
+        factor: that every ratio must be below.
+    """
+    finals = {name: float(evidence.curve(key).final.mean()) for name, key in shown.items()}
+    below = [r.below(factor) for r in ratios(evidence, pairs)]
+    return judged(claim, expected, finals, below, failed)

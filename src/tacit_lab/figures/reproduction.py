@@ -17,12 +17,21 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput, UnknownName
 from tacit.util.files import provenance, require_folder, write_json
 from tacit.validate import integer
-from tacit_lab.figures.evidence import Evidence, Measured, Runs
-from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Part, Size
+from tacit_lab.figures.figure import (
+    Claim,
+    Curve,
+    Evidence,
+    Figure,
+    Measured,
+    Measurement,
+    Part,
+    Runs,
+    Size,
+)
 from tacit_lab.papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
 from tacit_lab.sweep.pool import Done, run_on_threads
 from tacit_lab.sweep.run import finish
-from tacit_lab.sweep.store import ResultStore
+from tacit_lab.sweep.task import ResultStore
 
 figures: tuple[Figure, ...] = (
     *tabular_ldp.FIGURES,
@@ -131,14 +140,7 @@ class Reproduction:
             "scale": self.scale,
             "size": self.size.to_json(),
             "claims": [
-                {
-                    "claim": claim.claim,
-                    "expected": claim.expected,
-                    "measured": _finite(claim.measured),
-                    "holds": claim.holds,
-                    "why": claim.why,
-                }
-                for claim in self.claims
+                {**vars(claim), "measured": _finite(claim.measured)} for claim in self.claims
             ],
             "notes": self.figure.noted(self.size),
             "curves": [runs.to_json() for runs in self.evidence.curves.values()],

@@ -15,9 +15,8 @@ from typing import Any
 
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.figures import draw
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Figure, Judge, Named, Size
-from tacit_lab.figures.judge import judged, lower, ratio
+from tacit_lab.figures.figure import Curve, Figure, Judge, Named, Size
+from tacit_lab.figures.judge import every, in_order, lower
 
 DELTA = 1e-5
 EPSILON = 10.0
@@ -102,29 +101,27 @@ def one_level(size: Size) -> list[Curve]:
     ]
 
 
-def all_play_ties(evidence: Evidence) -> Claim:
-    """With theory constants regret is that of random ties, whoever learns."""
-    rates = {}
-    for name, shown in LEARNERS.items():
-        runs = evidence.curve(f"theory {name}")
-        rates[f"{shown}, regret per episode"] = mean_interval(
-            runs.final / runs.curve.episodes, least=0.0
-        )
-    return judged(
-        "not in the paper: with the theorems' constants all five play ties",
-        f"regret per episode within {NEAR:g} of {TIES} (the uniform policy) for each",
-        rates,
-        [_near(rate) for rate in rates.values()],
-        "somebody has learnt, or unlearnt, something",
-        "not decided at this size: one draw of ties serves a whole run, and runs scatter",
-    )
-
-
 def _near(rate: Interval) -> bool | None:
     """Within reach of the uniform policy; open where only the interval reaches it."""
     if TIES - NEAR <= rate.value <= TIES + NEAR:
         return True
     return None if rate.low <= TIES <= rate.high else False
+
+
+all_play_ties = every(
+    "not in the paper: with the theorems' constants all five play ties",
+    f"regret per episode within {NEAR:g} of {TIES} (the uniform policy) for each",
+    lambda evidence: {
+        f"{shown}, regret per episode": mean_interval(
+            evidence.curve(f"theory {name}").final / evidence.size.episodes, least=0.0
+        )
+        for name, shown in LEARNERS.items()
+    },
+    _near,
+    "somebody has learnt, or unlearnt, something",
+    "not decided at this size: one draw of ties serves a whole run, and runs scatter",
+)
+"""With theory constants regret is that of random ties, whoever learns."""
 
 
 def order(way: str) -> Judge:
@@ -194,27 +191,18 @@ def three_levels(size: Size) -> list[Curve]:
     ]
 
 
-def approaches(evidence: Evidence) -> Claim:
-    """Regret falls towards LSVI-UCB++ as epsilon grows."""
-    runs = {e: evidence.curve(_key("tuned dp-lsvi-ucb++", e)) for e in EPSILONS}
-    return judged(
-        "the larger epsilon, the smaller the regret of DP-LSVI-UCB++",
-        "regret at 1 > at 10 > at 100, paired over instances",
-        {f"regret at {epsilon:g}": float(r.final.mean()) for epsilon, r in runs.items()},
-        [ratio(b, a).below(1.0) for a, b in pairwise(runs.values())],
-        "at this length the noise decides at every level",
-    )
-
-
+_BY_LEVEL = {epsilon: _key("tuned dp-lsvi-ucb++", epsilon) for epsilon in EPSILONS}
+approaches = in_order(
+    "the larger epsilon, the smaller the regret of DP-LSVI-UCB++",
+    "regret at 1 > at 10 > at 100, paired over instances",
+    {f"regret at {epsilon:g}": key for epsilon, key in _BY_LEVEL.items()},
+    [(larger, smaller) for smaller, larger in pairwise(_BY_LEVEL.values())],
+    "at this length the noise decides at every level",
+)
 arrives = lower(
     "DP-LSVI-UCB++ comes close to non-private LSVI-UCB++ as epsilon grows",
     "at epsilon 100 at most 1.5 times its regret, paired over instances",
-    {
-        "DP-LSVI-UCB++ / LSVI-UCB++ at 100": (
-            _key("tuned dp-lsvi-ucb++", EPSILONS[-1]),
-            "tuned lsvi-ucb++",
-        )
-    },
+    {"DP-LSVI-UCB++ / LSVI-UCB++ at 100": (_BY_LEVEL[100.0], "tuned lsvi-ucb++")},
     "the gap is large at every epsilon that protects anybody (section 6)",
     1.5,
 )
@@ -222,11 +210,8 @@ ours_is_ahead = lower(
     "not in the paper: tacit-linear has less regret at every level",
     "tacit-linear / DP-LSVI-UCB++ below 1 at every epsilon, paired over instances",
     {
-        f"tacit-linear / DP-LSVI-UCB++ at {e:g}": (
-            _key("tacit-linear", e),
-            _key("tuned dp-lsvi-ucb++", e),
-        )
-        for e in EPSILONS
+        f"tacit-linear / DP-LSVI-UCB++ at {e:g}": (_key("tacit-linear", e), key)
+        for e, key in _BY_LEVEL.items()
     },
     "it has more regret here",
 )

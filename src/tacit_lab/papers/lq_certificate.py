@@ -15,9 +15,7 @@ from tacit.planners.lq_model import LinearTask, linear_task
 from tacit.planners.ofu import Ellipsoid, certificate, optimistic
 from tacit.problems.lq import lq_scalar
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Figure, Measurement, Size
+from tacit_lab.figures.figure import Claim, Evidence, Figure, Measurement, Size
 from tacit_lab.figures.judge import judged
 
 GAP = 0.02
@@ -68,7 +66,7 @@ def parts(size: Size) -> list[Measurement]:
     return [Measurement("solve", "optimistic solves", solve, parameters)]
 
 
-def picture(evidence: Evidence) -> Picture:
+def picture(evidence: Evidence) -> draw.Picture:
     """Values of every instance."""
     arrays = evidence.arrays("solve")
     drawing, (axes,) = draw.canvas(1, "optimistic value of random scalar instances")

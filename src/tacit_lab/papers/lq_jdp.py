@@ -12,10 +12,8 @@ from typing import Any
 
 from tacit.util.intervals import Interval
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
-from tacit_lab.figures.judge import growth, judged, mean
+from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Named, Size
+from tacit_lab.figures.judge import every, growth, judged, judging, mean
 from tacit_lab.papers.lq_certificate import CERTIFICATE
 
 SYSTEMS = ("lq-scalar", "lq-double-integrator", "lq-thermal")
@@ -46,13 +44,18 @@ def levels(way: str, label: str, agent: str, system: str, size: Size, **more: st
     ]
 
 
-def ends(evidence: Evidence, key: str, system: str, *, over_idle: bool = True) -> Interval:
-    """Mean final regret; over that of doing nothing, which is known exactly."""
-    idle = evidence.curve(f"do-nothing:{system}").final.mean() if over_idle else 1.0
-    return mean(evidence.curve(f"{key}:{system}").runs[:, -1] / idle)
+def idle(evidence: Evidence, system: str) -> float:
+    """Regret of doing nothing, which is known exactly."""
+    return float(evidence.curve(f"do-nothing:{system}").final.mean())
 
 
-def picture(title: str, evidence: Evidence) -> Picture:
+def ends(evidence: Evidence, key: str, system: str, over: float | None = None) -> Interval:
+    """Mean final regret, by default over that of doing nothing."""
+    unit = idle(evidence, system) if over is None else over
+    return mean(evidence.curve(f"{key}:{system}").runs[:, -1] / unit)
+
+
+def picture(title: str, evidence: Evidence) -> draw.Picture:
     """One panel of regret per system."""
     shown = systems(evidence.size)
     return draw.regrets(title, {system: evidence.ending(f":{system}") for system in shown})
@@ -93,20 +96,18 @@ def learns_without_privacy(evidence: Evidence) -> Claim:
     )
 
 
-def private_is_sublinear(evidence: Evidence) -> Claim:
-    """The theorem of Private-OFU-RL, with its own constants."""
-    powers = {
+private_is_sublinear = every(
+    "Private-OFU-RL has regret of order sqrt(K)",
+    "regret ~ k^x with x < 0.9 over the last decade, as published",
+    lambda evidence: {
         f"x, {said}": growth(evidence.curve(f"paper@{epsilon:g}:{system}"))
         for said, system, epsilon in _everywhere(evidence)
-    }
-    return judged(
-        "Private-OFU-RL has regret of order sqrt(K)",
-        "regret ~ k^x with x < 0.9 over the last decade, as published",
-        powers,
-        [x.below(0.9) for x in powers.values()],
-        "vacuous at this size (E5): the confidence set contains the plant that is still, so "
-        "that the learner does nothing and its regret is linear",
-    )
+    },
+    lambda x: x.below(0.9),
+    "vacuous at this size (E5): the confidence set contains the plant that is still, so "
+    "that the learner does nothing and its regret is linear",
+)
+"""The theorem of Private-OFU-RL, with its own constants."""
 
 
 def _over_idle(evidence: Evidence, calibration: str) -> dict[str, Interval]:
@@ -117,16 +118,14 @@ def _over_idle(evidence: Evidence, calibration: str) -> dict[str, Interval]:
     }
 
 
-def paper_mode_is_doing_nothing(evidence: Evidence) -> Claim:
-    """X2: paper mode coincides with u = 0."""
-    ratios = _over_idle(evidence, "paper")
-    return judged(
-        "as published, Private-OFU-RL equals doing nothing at every epsilon up to 10^4 users",
-        "regret over that of doing nothing is exactly 1",
-        ratios,
-        all(ratio.value == 1.0 for ratio in ratios.values()),
-        "some confidence set left out zero: are the constants as published?",
-    )
+paper_mode_is_doing_nothing = every(
+    "as published, Private-OFU-RL equals doing nothing at every epsilon up to 10^4 users",
+    "regret over that of doing nothing is exactly 1",
+    lambda evidence: _over_idle(evidence, "paper"),
+    lambda ratio: ratio.value == 1.0,
+    "some confidence set left out zero: are the constants as published?",
+)
+"""X2: paper mode coincides with u = 0."""
 
 
 def least_noise_is_no_rescue(evidence: Evidence) -> Claim:
@@ -179,26 +178,25 @@ def learners_parts(size: Size) -> list[Curve]:
     return found
 
 
-def no_harm(evidence: Evidence) -> Claim:
-    """No run much worse than doing nothing."""
-    worst = {}
-    for said, system, epsilon in _everywhere(evidence):
-        idle = evidence.curve(f"do-nothing:{system}").final.mean()
-        runs = evidence.curve(f"tacit@{epsilon:g}:{system}").runs
-        worst[said] = float(runs[:, -1].max() / idle)
-    return judged(
-        "tacit-control: no single run is more than 10% worse than doing nothing",
-        "largest regret of a run over that of doing nothing at most 1.1",
-        worst,
-        max(worst.values()) <= 1.1,
-        "one run acted on a wrong model",
-    )
+no_harm = every(
+    "tacit-control: no single run is more than 10% worse than doing nothing",
+    "largest regret of a run over that of doing nothing at most 1.1",
+    lambda evidence: {
+        said: float(evidence.curve(f"tacit@{epsilon:g}:{system}").runs[:, -1].max())
+        / idle(evidence, system)
+        for said, system, epsilon in _everywhere(evidence)
+    },
+    lambda worst: worst <= 1.1,
+    "one run acted on a wrong model",
+)
+"""No run much worse than doing nothing."""
 
 
-def at_least_as_good(epsilon: float, evidence: Evidence) -> Claim:
+@judging
+def at_least_as_good(evidence: Evidence, epsilon: float) -> Claim:
     """Against the better of the two known learners, at the length they were measured at."""
     shown = systems(evidence.size)
-    means = {s: ends(evidence, f"tacit@{epsilon:g}", s, over_idle=False) for s in shown}
+    means = {s: ends(evidence, f"tacit@{epsilon:g}", s, 1.0) for s in shown}
     limits = ", ".join(f"{KNOWN[epsilon][s]:g}" for s in shown)
     long = evidence.size.episodes == LONG
     return judged(
@@ -234,7 +232,7 @@ LEARNERS = Figure(
     draw=partial(picture, "linear quadratic control under joint privacy"),
     claims=(
         no_harm,
-        *(partial(at_least_as_good, epsilon) for epsilon in EPSILONS),
+        *map(at_least_as_good, EPSILONS),
         far_below_optimism,
     ),
 )

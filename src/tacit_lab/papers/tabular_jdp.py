@@ -10,7 +10,7 @@ every user: their noise grows with the number of releases.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,8 @@ from tacit.experiment import Experiment
 from tacit.problems.catalogue import make_problem
 from tacit.util.intervals import Interval
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import LEAST, Evidence
-from tacit_lab.figures.figure import Claim, Figure, Measurement, Size
-from tacit_lab.figures.judge import judged, mean
+from tacit_lab.figures.figure import LEAST, Claim, Evidence, Figure, Measurement, Size
+from tacit_lab.figures.judge import every, judged, judging, mean
 
 DELTA = 1e-5
 SCALES = (1.0, 0.01, 0.003, 0.001, 0.0001, 0.0)
@@ -61,17 +59,9 @@ def compare(
     truth = make_problem(problem, **sizes)
 
     def regret(scale: float | None, seed: int, seeds: int) -> Array:
-        more = {} if scale is None else {"bonus_scale": scale}
-        made = make_agent(agent, **parameters, **more)
-        found = Experiment(
-            problem=truth,
-            agent=made,
-            episodes=episodes,
-            seed=seed,
-            checkpoints=episodes,
-            runs=seeds,
-        ).run()
-        return found.regret[:, -1]
+        made = make_agent(agent, **parameters, **({} if scale is None else {"bonus_scale": scale}))
+        at = {"episodes": episodes, "checkpoints": episodes, "runs": seeds, "seed": seed}
+        return Experiment(problem=truth, agent=made, **at).run().regret[:, -1]
 
     tried = np.array([regret(scale, CHOOSING, 1)[0] for scale in scales])
     best = scales[int(np.argmin(tried))] if scales else None
@@ -92,26 +82,31 @@ def places(size: Size) -> list[str]:
 def parts(size: Size) -> list[Measurement]:
     """Every learner at every place."""
     found = []
-    every = max(1, size.episodes // RELEASES)
-    for place in places(size):
+    batches = {"every": max(1, size.episodes // RELEASES)}
+    learners = {
+        **{
+            label: (agent, {**more, **batches}, SCALES)
+            for label, (agent, more) in PUBLISHED.items()
+        },
+        OURS: (OURS, {"delta": DELTA}, ()),
+    }
+    for place, (label, (agent, more, scales)) in product(places(size), learners.items()):
         problem, sizes, epsilon = PLACES[place]
-        for label, (agent, more) in {**PUBLISHED, OURS: (OURS, {"delta": DELTA})}.items():
-            batches = {} if label == OURS else {"every": every}
-            parameters = {
-                "problem": problem,
-                "sizes": sizes,
-                "agent": agent,
-                "parameters": {"epsilon": epsilon, **more, **batches},
-                "scales": [] if label == OURS else list(SCALES),
-                "episodes": size.episodes,
-                "runs": size.runs,
-            }
-            key = f"{label}: {place}"
-            found.append(Measurement(key, key, compare, parameters))
+        parameters = {
+            "problem": problem,
+            "sizes": sizes,
+            "agent": agent,
+            "parameters": {"epsilon": epsilon, **more},
+            "scales": list(scales),
+            "episodes": size.episodes,
+            "runs": size.runs,
+        }
+        key = f"{label}: {place}"
+        found.append(Measurement(key, key, compare, parameters))
     return found
 
 
-def picture(evidence: Evidence) -> Picture:
+def picture(evidence: Evidence) -> draw.Picture:
     """Regret of every run, one panel per place."""
     shown = places(evidence.size)
     drawing, panels = draw.canvas(len(shown), "tables under joint privacy, delta 1e-5 but for one")
@@ -138,7 +133,8 @@ def over(evidence: Evidence, one: str, two: str, place: str) -> Interval:
     return mean(logs[0] - logs[1]).exponential()
 
 
-def five_times(place: str, evidence: Evidence) -> Claim:
+@judging
+def five_times(evidence: Evidence, place: str) -> Claim:
     """Our bar: every published learner at its best scale has five times our regret."""
     shown = place in places(evidence.size)
     ratios: dict[str, Interval | float] = {"not run": float("nan")}
@@ -155,32 +151,30 @@ def five_times(place: str, evidence: Evidence) -> Claim:
     )
 
 
-def bonus_of_the_theorem(evidence: Evidence) -> Claim:
-    """With scale 1 nobody leaves the level of uniform actions."""
+def _untuned(evidence: Evidence) -> dict[str, float]:
+    """Regret with scale 1 over that of uniform actions."""
     shares = {}
-    for place in places(evidence.size):
-        for name in PUBLISHED:
-            found = evidence.arrays(f"{name}: {place}")
-            shares[f"{name}, {place}"] = float(found["tried"][0] / found["uniform"][0])
-    return judged(
-        "not in the paper: with the bonus of the theorem nothing is learned, even with least noise",
-        "regret at bonus scale 1 over that of uniform actions: at least 0.9",
-        shares,
-        min(shares.values()) >= 0.9,
-        "somebody does learn",
-    )
+    for place, name in product(places(evidence.size), PUBLISHED):
+        found = evidence.arrays(f"{name}: {place}")
+        shares[f"{name}, {place}"] = float(found["tried"][0] / found["uniform"][0])
+    return shares
 
 
-def pure_costs_more(evidence: Evidence) -> Claim:
-    """Laplace noise and delta 0 against Gaussian noise."""
-    ratios = {place: over(evidence, PURE, "pucb", place) for place in places(evidence.size)}
-    return judged(
-        "not in the paper: PUCB with Gaussian noise and a delta has less regret than pure PUCB",
-        "pure over delta 1e-5, best scales: above 1 at every place, by two standard errors",
-        ratios,
-        [ratio.above(1.0) for ratio in ratios.values()],
-        "where neither learns there is no difference",
-    )
+bonus_of_the_theorem = every(
+    "not in the paper: with the bonus of the theorem nothing is learned, even with least noise",
+    "regret at bonus scale 1 over that of uniform actions: at least 0.9",
+    _untuned,
+    lambda share: share >= 0.9,
+    "somebody does learn",
+)
+pure_costs_more = every(
+    "not in the paper: PUCB with Gaussian noise and a delta has less regret than pure PUCB",
+    "pure over delta 1e-5, best scales: above 1 at every place, by two standard errors",
+    lambda evidence: {p: over(evidence, PURE, "pucb", p) for p in places(evidence.size)},
+    lambda ratio: ratio.above(1.0),
+    "where neither learns there is no difference",
+)
+"""Laplace noise and delta 0 against Gaussian noise."""
 
 
 BASELINES = Figure(
@@ -190,11 +184,7 @@ BASELINES = Figure(
     quick=Size(LONG, 2, 3, "20 s of processor time, already compiled (measured)"),
     parts=parts,
     draw=picture,
-    claims=(
-        *(partial(five_times, place) for place in PLACES),
-        bonus_of_the_theorem,
-        pure_costs_more,
-    ),
+    claims=(*map(five_times, PLACES), bonus_of_the_theorem, pure_costs_more),
     notes=(
         "Our own benchmark: least noise for the same request, so that guarantees are equal; the "
         "one with delta 0 has the stronger one, a pure epsilon.",

@@ -6,8 +6,7 @@ import numpy as np
 
 from tacit.privacy.guarantee import Guarantee
 from tacit.simulation.result import Result
-from tacit_lab.figures.evidence import Evidence, Runs
-from tacit_lab.figures.figure import Curve, Named, Size
+from tacit_lab.figures.figure import Curve, Evidence, Named, Runs, Size
 
 SIZE = Size(episodes=1000, instances=4, runs=2)
 EPISODES = np.array([1, 10, 100, 1000])

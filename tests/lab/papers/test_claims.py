@@ -6,9 +6,8 @@ import pytest
 from papers.made_up import evidence, guarantee, runs
 from tacit.errors import InvalidInput, UnknownName
 from tacit.util.intervals import Interval
-from tacit_lab.figures.evidence import Evidence, Measured
-from tacit_lab.figures.figure import Claim, Measurement, Size
-from tacit_lab.figures.judge import judged, ratio, together
+from tacit_lab.figures.figure import Claim, Evidence, Measured, Measurement, Size
+from tacit_lab.figures.judge import growth, judged, ratio, together
 from tacit_lab.papers.tabular_ldp import (
     learners,
     lower_bound,
@@ -56,9 +55,9 @@ def test_a_claim_that_does_not_hold_must_say_why() -> None:
 
 
 def test_growth_is_the_exponent() -> None:
-    assert runs("a", SAME, power=0.5).growth() == pytest.approx(0.5)
+    assert growth(runs("a", SAME, power=0.5)).value == pytest.approx(0.5)
     assert runs("a", SAME, power=0.5).at(999) == pytest.approx(np.mean(SAME) * 0.1**0.5)
-    assert runs("zero", [0.0]).growth() == 0.0
+    assert growth(runs("zero", [0.0])).value == 0.0
     with pytest.raises(UnknownName, match="did you mean 'laplace@2'"):
         evidence(runs("laplace@2", SAME)).curve("laplce@2")
 
@@ -75,7 +74,7 @@ def test_the_order_in_epsilon(finals: tuple[float, ...], holds: bool | None) -> 
         )
         for e, f in zip(learners.EPSILONS, finals, strict=True)
     ]
-    claim = regret.smaller_epsilon_costs_more("psrl", "LDP-PSRL", evidence(*found))
+    claim = regret.smaller_epsilon_costs_more("psrl", "LDP-PSRL")(evidence(*found))
     assert claim.holds is holds and bool(claim.why) is (holds is not True)
     assert claim.measured["regret at 0.2"] == pytest.approx(finals[0] * np.mean(SAME))
 
@@ -83,7 +82,7 @@ def test_the_order_in_epsilon(finals: tuple[float, ...], holds: bool | None) -> 
 @pytest.mark.parametrize(("power", "holds"), [(0.95, True), (1.01, False), (0.5, False)])
 def test_almost_linear_yet_learning(power: float, holds: bool) -> None:
     found = evidence(runs("laplace@0.2", SAME, power))
-    claim = regret.almost_linear_yet_learning("laplace", "LDP-OBI", found)
+    claim = regret.almost_linear_yet_learning("laplace", "LDP-OBI")(found)
     assert claim.holds is holds and claim.measured["x"] == pytest.approx(power)
 
 
@@ -143,7 +142,7 @@ def test_figure_8_notices_noise_of_another_size(factor: float, holds: bool) -> N
     """Chance of a false verdict with the right noise: 0.1%, and the seed is fixed."""
     noise = np.random.default_rng(1).normal(0, factor * 268.33, 2000)
     found = measured("sums", exact=np.zeros(2000), noisy=np.stack([noise, noise, noise]))
-    assert reports.noise_has_its_size(1, found).holds is holds
+    assert reports.noise_has_its_size(1)(found).holds is holds
 
 
 @pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.9, False), (1.1, False)])
@@ -173,11 +172,11 @@ def test_table_1_reads_powers_off_the_noise() -> None:
         "actions": grids["actions"] ** 0.5,
     }
     found = measured("bounded", **noise)
-    claim = table_1.order_of_regret("bounded", found)
+    claim = table_1.order_of_regret("bounded")(found)
     assert claim.holds is False and "E9" in claim.why
     assert list(claim.measured.values()) == pytest.approx([3.0, 3.0, 1.5])
     printed = measured("bounded", **{**noise, "horizon": np.ones(4)})
-    assert table_1.order_of_regret("bounded", printed).holds is True
+    assert table_1.order_of_regret("bounded")(printed).holds is True
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_regret_is_held_against_the_lower_bound(
             for k in (10, 100, 1000)
         )
     )
-    claim = lower_bound.above_the_bound("psrl", 1.0, "corrected", found)
+    claim = lower_bound.above_the_bound("psrl", 1.0, "corrected")(found)
     assert claim.holds is holds
     assert claim.measured["epsilon 2, K = 100"] == pytest.approx(np.mean(over))
     assert lower_bound.privacy_makes_it_hard(found).holds is (None if holds is None else not holds)

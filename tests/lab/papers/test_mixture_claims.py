@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from papers.made_up import SIZE, evidence, runs
-from tacit_lab.figures.evidence import Evidence, Measured
-from tacit_lab.figures.figure import Measurement, Size
+from tacit_lab.figures.figure import Evidence, Measured, Measurement, Size
 from tacit_lab.papers.mixture import bars, counters, joint, ladder, local
 
 SAME = [100.0, 120.0, 90.0, 110.0]
@@ -18,19 +17,19 @@ def times(factor: float) -> list[float]:
 @pytest.mark.parametrize(("bar", "holds"), [(150.0, True), (105.0, None), (50.0, False)])
 def test_a_bar_within_two_errors_decides_nothing(bar: float, holds: bool | None) -> None:
     found = evidence(runs("a", SAME))
-    claim = bars.below("a", bar, 1000, "it learns", found)
+    claim = bars.below("a", bar, 1000, "it learns")(found)
     assert claim.holds is holds and claim.measured["regret"] == pytest.approx(105.0)
-    other = bars.below("a", bar, 2000, "it learns", found)
+    other = bars.below("a", bar, 2000, "it learns")(found)
     assert other.holds is None and "2,000" in other.why
 
 
 def test_not_learning_and_smaller() -> None:
     found = evidence(runs("straight", SAME), runs("bent", times(0.5), power=0.05))
-    assert bars.not_learning(["straight"], "flat", found).holds is True
-    assert bars.not_learning(["straight", "bent"], "flat", found).holds is False
-    assert bars.smaller("bent", "straight", "s", found).holds is True
-    assert bars.smaller("straight", "bent", "s", found).holds is False
-    assert bars.smaller("bent", "bent", "s", found).holds is None
+    assert bars.not_learning(["straight"], "flat")(found).holds is True
+    assert bars.not_learning(["straight", "bent"], "flat")(found).holds is False
+    assert bars.smaller("bent", "straight", "s")(found).holds is True
+    assert bars.smaller("straight", "bent", "s")(found).holds is False
+    assert bars.smaller("bent", "bent", "s")(found).holds is None
 
 
 def test_larger_epsilon_is_closer() -> None:
@@ -48,7 +47,7 @@ def test_slower_with_more_states() -> None:
     scale = local.UNIFORM["5"] / local.UNIFORM["3"]
     for factor, holds in ((3.0, True), (0.3, False)):
         found = evidence(runs("x 3", SAME), runs("x 5", times(scale * factor)))
-        assert local.slower("x", "it", found).holds is holds
+        assert local.slower("x", "it")(found).holds is holds
 
 
 def bandit_evidence(tight: float, level: float) -> Evidence:
@@ -102,7 +101,7 @@ def test_rungs_of_the_ladder() -> None:
 @pytest.mark.parametrize(("factor", "holds"), [(1.1, True), (2.0, False)])
 def test_states_do_not_matter(factor: float, holds: bool) -> None:
     found = evidence(runs("10@1", SAME), runs("100@1", times(factor)))
-    assert ladder.states_do_not_matter(1.0, found).holds is holds
+    assert ladder.states_do_not_matter(1.0)(found).holds is holds
 
 
 def test_schedules() -> None:
@@ -126,7 +125,7 @@ def test_schedules() -> None:
 def test_a_curve_that_bends_has_learnt() -> None:
     for power, holds in ((1.0, True), (0.05, False)):
         found = evidence(runs("local@1", SAME, power=power))
-        assert joint.learns_nothing("local@1", "nothing is learnt", found).holds is holds
+        assert joint.learns_nothing("local@1", "nothing is learnt")(found).holds is holds
 
 
 def counter_evidence(factor: float) -> Evidence:

@@ -22,7 +22,6 @@ from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Named, S
 from tacit_lab.figures.reproduction import figures, find, reproduce
 from tacit_lab.sweep import pool
 from tacit_lab.sweep import task as tasks
-from tacit_lab.sweep.store import ResultStore
 
 TINY = Size(episodes=300, instances=2, runs=2)
 
@@ -187,7 +186,7 @@ reproduce(dataclasses.replace(TOY, parts=parts), size="quick", out=sys.argv[2])
 def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
     tests = Path(__file__).resolve().parents[2]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tests), str(tmp_path)])
-    kept = ResultStore(tmp_path / "parts")
+    kept = tasks.ResultStore(tmp_path / "parts")
     first, second, _ = parts(TINY)
     while not all(task in kept for task in first.tasks()):
         assert process.poll() is None
@@ -201,7 +200,7 @@ def test_a_killed_process_leaves_finished_parts_only(tmp_path: Path) -> None:
 
 
 def test_two_writers_of_one_part_do_not_disturb_each_other(tmp_path: Path) -> None:
-    kept = ResultStore(tmp_path / "parts")
+    kept = tasks.ResultStore(tmp_path / "parts")
     task, other = parts(TINY)[0].tasks()
     for _ in range(2):
         kept.keep(task, task.run())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Named, Size
-from tacit_lab.figures.judge import ERRORS, judged, mean, ratio, second_half
+from tacit_lab.figures.figure import Claim, Curve, Evidence, Judge, Named, Size
+from tacit_lab.figures.judge import ERRORS, every, in_order, judged, judging, mean, second_half
 
 WALK = Named("remap-walk")
 
@@ -20,22 +19,21 @@ def curve(
     return Curve(key, label, Named(agent, parameters), (problem,) * size.instances, size, seed)
 
 
+@judging
 def below(
+    evidence: Evidence,
     key: str,
     bar: float,
     at: int,
     what: str,
-    evidence: Evidence,
-    *,
-    per_episode: bool = False,
+    unit: Literal["regret", "regret per episode"] = "regret",
     why: str = "it is above",
 ) -> Claim:
     """The mean is below a bar that was set for ``at`` episodes, by two standard errors."""
     runs = evidence.curve(key)
     K = runs.curve.episodes
-    found = mean(runs.runs[:, -1] / (K if per_episode else 1.0))
+    found = mean(runs.runs[:, -1] / (1.0 if unit == "regret" else K))
     error = (found.high - found.value) / ERRORS
-    unit = "regret per episode" if per_episode else "regret"
     return judged(
         what,
         f"{unit} after {at:,} episodes below {bar:g}, by two standard errors",
@@ -46,29 +44,29 @@ def below(
     )
 
 
-rate_below = partial(below, per_episode=True)
+rate_below = partial(below, unit="regret per episode")
 """The same for regret per episode."""
 
 
-def not_learning(keys: Sequence[str], what: str, evidence: Evidence) -> Claim:
+def not_learning(keys: Sequence[str], what: str) -> Judge:
     """The second half of the users pays at least 0.8 of what the first half paid."""
-    found = {f"second half / first half, {key}": second_half(evidence.curve(key)) for key in keys}
-    return judged(
+    return every(
         what,
         "second half at least 0.8 of the first, at every epsilon",
-        found,
-        [half.above(0.8) for half in found.values()],
+        lambda evidence: {
+            f"second half / first half, {key}": second_half(evidence.curve(key)) for key in keys
+        },
+        lambda half: half.above(0.8),
         "some curve bends",
     )
 
 
-def smaller(first: str, second: str, what: str, evidence: Evidence) -> Claim:
+def smaller(first: str, second: str, what: str) -> Judge:
     """One regret is below another, paired over seeds."""
-    one, two = (evidence.curve(key) for key in (first, second))
-    return judged(
+    return in_order(
         what,
         f"regret of {first} below that of {second}, paired over seeds",
-        {first: float(one.final.mean()), second: float(two.final.mean())},
-        ratio(one, two).below(1.0),
+        {first: first, second: second},
+        [(first, second)],
         "it is the other way round",
     )

@@ -17,10 +17,8 @@ from tacit.privacy.counters.blt import blt
 from tacit.privacy.noise import GridLaw, SimulatedNoise
 from tacit.streams import stream
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Figure, Measurement, Part, Size
-from tacit_lab.figures.judge import judged
+from tacit_lab.figures.figure import Claim, Evidence, Figure, Measurement, Size
+from tacit_lab.figures.judge import every, judged
 
 KINDS = ("tree", "honaker", "toeplitz", "blt-2", "blt-3", "blt-4")
 LENGTHS = (100, 1_000, 10_000, 100_000)
@@ -76,22 +74,18 @@ def running(kind: str, streams: int) -> Mapping[str, Array]:
     return {"ratio": np.array(found)}
 
 
-def parts(size: Size) -> list[Part]:
+def parts(size: Size) -> list[Measurement]:
     """The formula up to the longest stream, and the running code."""
     lengths = [length for length in LENGTHS if length <= size.episodes]
-    return [
-        part
-        for kind in KINDS
-        for part in (
-            Measurement(kind, f"errors of {kind}", errors, {"kind": kind, "lengths": lengths}),
-            Measurement(
-                f"{kind} running", f"{kind} at work", running, {"kind": kind, "streams": size.runs}
-            ),
-        )
-    ]
+    found = []
+    for kind in KINDS:
+        asked, streams = {"kind": kind, "lengths": lengths}, {"kind": kind, "streams": size.runs}
+        found.append(Measurement(kind, f"errors of {kind}", errors, asked))
+        found.append(Measurement(f"{kind} running", f"{kind} at work", running, streams))
+    return found
 
 
-def picture(evidence: Evidence) -> Picture:
+def picture(evidence: Evidence) -> draw.Picture:
     """Worst and mean error against the number of releases."""
     drawing, panels = draw.canvas(2, "running sums at equal privacy: noise of one prefix")
     for axes, what, shown in zip(panels, ("worst", "rms"), ("worst", "mean square"), strict=True):
@@ -107,16 +101,15 @@ def picture(evidence: Evidence) -> Picture:
 
 def known_values(evidence: Evidence) -> Claim:
     """The table of docs/papers/mixture_jdp.md#counter-errors."""
-    off = {}
+    exact, fitted = [], []
     for kind in KINDS:
-        worst = evidence.arrays(kind)["worst"]
-        for length, value in zip(LENGTHS, worst, strict=False):
-            if length in TABLE[kind]:
-                off[kind, length] = float(value - TABLE[kind][length])
-    exact = {key: d for key, d in off.items() if not key[0].startswith("blt")}
-    fitted = {key: d / TABLE[key[0]][key[1]] for key, d in off.items() if key not in exact}
-    worst_exact = max(abs(d) for d in exact.values())
-    worst_fitted = max(fitted.values())
+        for length, value in zip(LENGTHS, evidence.arrays(kind)["worst"], strict=False):
+            known = TABLE[kind].get(length)
+            if known is not None and kind.startswith("blt"):
+                fitted.append(float(value - known) / known)
+            elif known is not None:
+                exact.append(abs(float(value - known)))
+    worst_exact, worst_fitted = max(exact), max(fitted)
     return judged(
         "worst errors are those of the table, and the buffered counters no worse",
         f"off by at most {DIGITS:g}; buffered ones at most {FITTED:.1%} above",
@@ -145,29 +138,29 @@ def beats_the_tree(evidence: Evidence) -> Claim:
     )
 
 
-def buffers_suffice(evidence: Evidence) -> Claim:
-    """Four buffers against a memory as long as the stream."""
-    root, four = evidence.arrays("toeplitz")["worst"], evidence.arrays("blt-4")["worst"]
-    excess = float((four / root).max()) - 1.0
-    return judged(
-        "four buffers are as good as the square-root counter, which remembers everything",
-        "worst error at most 1% larger at every length",
-        {"largest excess": excess},
-        excess <= 0.01,
-        "more than one percent",
-    )
+buffers_suffice = every(
+    "four buffers are as good as the square-root counter, which remembers everything",
+    "worst error at most 1% larger at every length",
+    lambda evidence: {
+        "largest excess": float(
+            (evidence.arrays("blt-4")["worst"] / evidence.arrays("toeplitz")["worst"]).max() - 1.0
+        )
+    },
+    lambda excess: excess <= 0.01,
+    "more than one percent",
+)
+"""Four buffers against a memory as long as the stream."""
 
 
 def code_has_that_error(evidence: Evidence) -> Claim:
     """The running code against the formula: 4.5 standard errors of a standard deviation."""
     slack = 4.5 / float(np.sqrt(2 * evidence.size.runs))
     ratios = {kind: evidence.arrays(f"{kind} running")["ratio"] for kind in KINDS}
-    off = {kind: float(np.abs(r - 1.0).max()) for kind, r in ratios.items()}
     return judged(
         "the running counters have the error that the formula states",
         f"over {STREAM} prefixes, {evidence.size.runs} streams: within {slack:.1%}",
-        {f"largest deviation, {kind}": value for kind, value in off.items()},
-        max(off.values()) <= slack,
+        {f"largest deviation, {k}": float(np.abs(r - 1.0).max()) for k, r in ratios.items()},
+        lambda deviation: deviation <= slack,
         "the code adds another noise",
     )
 

@@ -9,13 +9,13 @@ episode and every (stage, state) is drawn apart.
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from typing import Any
 
+from tacit.arrays import Array
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
-from tacit_lab.figures.judge import judged, mean, second_half
+from tacit_lab.figures.figure import Curve, Evidence, Figure, Judge, Named, Size
+from tacit_lab.figures.judge import every, mean, second_half
 from tacit_lab.papers.mixture.bars import WALK, curve, not_learning, rate_below, smaller
 
 EPSILONS = (0.1, 1.0, 10.0)
@@ -34,17 +34,14 @@ NEAR = 0.02
 def flat_parts(size: Size) -> list[Curve]:
     """Both algorithms at three levels on both problems."""
     found = []
-    for place, problem in PLACES.items():
-        for way, name in WAYS.items():
-            for epsilon in EPSILONS:
-                key = f"{way}@{epsilon:g} {place}"
-                label = f"Private-LinOpt-{way.upper()} asked for {epsilon:g}"
-                asked = {"epsilon": epsilon, "calibration": "paper", "every": EVERY}
-                found.append(curve(key, label, problem, size, 710, name, **asked))
+    for (place, problem), (way, name), e in product(PLACES.items(), WAYS.items(), EPSILONS):
+        key, label = f"{way}@{e:g} {place}", f"Private-LinOpt-{way.upper()} asked for {e:g}"
+        asked = {"epsilon": e, "calibration": "paper", "every": EVERY}
+        found.append(curve(key, label, problem, size, 710, name, **asked))
     return found
 
 
-def flat_picture(evidence: Evidence) -> Picture:
+def flat_picture(evidence: Evidence) -> draw.Picture:
     """Regret per episode with the level of the uniform policy."""
     drawing, panels = draw.canvas(2, "Private-LinOpt as published")
     for axes, place in zip(panels, PLACES, strict=True):
@@ -54,39 +51,39 @@ def flat_picture(evidence: Evidence) -> Picture:
     return drawing
 
 
-def plays_ties(place: str, evidence: Evidence) -> Claim:
+def plays_ties(place: str) -> Judge:
     """Value iteration: a fresh draw of ties at every release."""
-    level, K = UNIFORM[place], evidence.size.episodes
-    rates = {
-        f"regret per episode at {e:g}": mean(evidence.curve(f"vi@{e:g} {place}").runs[:, -1] / K)
-        for e in EPSILONS
-    }
-    return judged(
+    level = UNIFORM[place]
+    return every(
         f"{place}: as published, value iteration learns nothing at any epsilon",
         f"regret per episode within {NEAR:.0%} of {level:.4g}, the uniform policy",
-        rates,
-        [r.within((1 - NEAR) * level, (1 + NEAR) * level) for r in rates.values()],
+        lambda evidence: {
+            f"regret per episode at {e:g}": mean(_rates(evidence, f"vi@{e:g} {place}"))
+            for e in EPSILONS
+        },
+        lambda rate: rate.within((1 - NEAR) * level, (1 + NEAR) * level),
         "some policy is not a draw of ties",
     )
 
 
-def stays_uniform(evidence: Evidence) -> Claim:
-    """Mirror descent on equal Q never leaves the uniform policy."""
-    K = evidence.size.episodes
-    off = {
-        f"{place}, epsilon {epsilon:g}": float(
-            abs(evidence.curve(f"po@{epsilon:g} {place}").runs[:, -1] / K - UNIFORM[place]).max()
+def _rates(evidence: Evidence, key: str) -> Array:
+    """Regret per episode of every run."""
+    return evidence.curve(key).runs[:, -1] / evidence.size.episodes
+
+
+stays_uniform = every(
+    "as published, policy optimisation stays at the uniform policy",
+    "regret per episode off by less than 1e-6",
+    lambda evidence: {
+        f"{place}, epsilon {e:g}": float(
+            abs(_rates(evidence, f"po@{e:g} {place}") - UNIFORM[place]).max()
         )
-        for place in PLACES
-        for epsilon in EPSILONS
-    }
-    return judged(
-        "as published, policy optimisation stays at the uniform policy",
-        "regret per episode off by less than 1e-6",
-        off,
-        max(off.values()) < 1e-6,
-        "some Q was below its cap",
-    )
+        for place, e in product(PLACES, EPSILONS)
+    },
+    lambda off: off < 1e-6,
+    "some Q was below its cap",
+)
+"""Mirror descent on equal Q never leaves the uniform policy."""
 
 
 NO_LEARNING = Figure(
@@ -96,7 +93,7 @@ NO_LEARNING = Figure(
     quick=Size(10_000, 3, 1, "21 s of processor time, already compiled (measured)"),
     parts=flat_parts,
     draw=flat_picture,
-    claims=(*(partial(plays_ties, place) for place in PLACES), stays_uniform),
+    claims=(*map(plays_ties, PLACES), stays_uniform),
     notes=(
         "Our own benchmark (docs/papers/mixture_jdp.md#x2): no experiment in the paper.",
         "Ties are drawn at random: with the first of equal actions taken instead, regret per "
@@ -108,33 +105,31 @@ BARS = {0.1: 1.7, 1.0: 0.23, 10.0: 0.04}
 USERS, LONG = 10_000, 100_000
 
 
-def _both(problem: Named, size: Size, seed: int, epsilon: float, every: int) -> tuple[Curve, Curve]:
+def _both(problem: Named, size: Size, seed: int, e: float, every: int) -> list[Curve]:
     """Private-LinOpt-VI as published, and tacit-joint at the same request."""
-    label, asked = f"Private-LinOpt-VI asked for {epsilon:g}", {"epsilon": epsilon}
-    paper = {**asked, "calibration": "paper", "every": every}
-    return (
-        curve(f"paper@{epsilon:g}", label, problem, size, seed, "private-linopt-vi", **paper),
-        curve(
-            f"tacit-joint@{epsilon:g}", "tacit-joint", problem, size, seed, "tacit-joint", **asked
-        ),
-    )
+    at, label = (problem, size, seed), f"Private-LinOpt-VI asked for {e:g}"
+    paper: dict[str, Any] = {"epsilon": e, "calibration": "paper", "every": every}
+    return [
+        curve(f"paper@{e:g}", label, *at, "private-linopt-vi", **paper),
+        curve(f"tacit-joint@{e:g}", "tacit-joint", *at, "tacit-joint", epsilon=e),
+    ]
 
 
 def walk_parts(size: Size) -> list[Curve]:
     """The published learner, the non-private one, and ours with two counters."""
     at = (WALK, size, 700)
-    tree: dict[str, Any] = {"epsilon": 1.0, "counter": "tree"}
+    tree = ("tree@1", "tacit-joint with a tree", *at, "tacit-joint")
     return [
         curve("linopt-vi", "LinOpt-VI", *at, "linopt-vi", every=20),
         *(part for epsilon in BARS for part in _both(*at, epsilon, EVERY)),
-        curve("tree@1", "tacit-joint with a tree", *at, "tacit-joint", **tree),
+        curve(*tree, epsilon=1.0, counter="tree"),
     ]
 
 
 def river_parts(size: Size) -> list[Curve]:
     """One level of privacy, a hundred thousand users."""
     river = Named("river-swim", {"states": 5, "horizon": 10})
-    return list(_both(river, size, 800, 1.0, 500))
+    return _both(river, size, 800, 1.0, 500)
 
 
 REMAP_WALK = Figure(
@@ -146,17 +141,14 @@ REMAP_WALK = Figure(
     draw=partial(draw.regret_and_rate, "Linear mixtures under joint privacy: RemapWalk"),
     claims=(
         *(
-            partial(
-                rate_below, f"tacit-joint@{e:g}", bar, USERS, f"tacit-joint learns at epsilon {e:g}"
-            )
+            rate_below(f"tacit-joint@{e:g}", bar, USERS, f"tacit-joint learns at epsilon {e:g}")
             for e, bar in BARS.items()
         ),
-        partial(
-            not_learning,
+        not_learning(
             [f"paper@{epsilon:g}" for epsilon in BARS],
             "Private-LinOpt-VI as published stays at the level of no learning",
         ),
-        partial(smaller, "tacit-joint@1", "tree@1", "the Toeplitz counter beats the tree"),
+        smaller("tacit-joint@1", "tree@1", "the Toeplitz counter beats the tree"),
     ),
     notes=("Our own benchmark: the paper has no experiments.",),
 )
@@ -169,8 +161,8 @@ RIVER_SWIM = Figure(
     parts=river_parts,
     draw=partial(draw.rates, "RiverSwim under joint privacy, S = 5, H = 10", "regret per episode"),
     claims=(
-        partial(rate_below, "tacit-joint@1", 0.14, LONG, "tacit-joint learns at epsilon 1"),
-        partial(not_learning, ["paper@1"], "Private-LinOpt-VI as published does not"),
+        rate_below("tacit-joint@1", 0.14, LONG, "tacit-joint learns at epsilon 1"),
+        not_learning(["paper@1"], "Private-LinOpt-VI as published does not"),
     ),
     notes=("Our own benchmark: the paper has no experiments.",),
 )
@@ -188,34 +180,33 @@ def models_parts(size: Size) -> list[Curve]:
         at("vi", "LinOpt-VI", "linopt-vi", every=EVERY),
         at("po", "LinOpt-PO", "linopt-po", every=EVERY),
     ]
-    for epsilon in LEVELS:
-        asked = {"epsilon": epsilon, "every": EVERY}
-        joint, local = {**asked, "counter": "toeplitz"}, {**asked, "model": "local"}
+    for e in LEVELS:
+        joint: dict[str, Any] = {"epsilon": e, "every": EVERY, "counter": "toeplitz"}
+        local: dict[str, Any] = {"epsilon": e, "every": EVERY, "model": "local"}
         found += [
-            at(f"vi@{epsilon:g}", "Private-LinOpt-VI", "private-linopt-vi", **joint),
-            at(f"po@{epsilon:g}", "Private-LinOpt-PO", "private-linopt-po", **joint),
-            at(f"local-vi@{epsilon:g}", "Private-LinOpt-VI", "private-linopt-vi", **local),
-            at(f"local@{epsilon:g}", "tacit-local", "tacit-local", epsilon=epsilon),
-            at(f"joint@{epsilon:g}", "tacit-joint", "tacit-joint", epsilon=epsilon),
+            at(f"vi@{e:g}", "Private-LinOpt-VI", "private-linopt-vi", **joint),
+            at(f"po@{e:g}", "Private-LinOpt-PO", "private-linopt-po", **joint),
+            at(f"local-vi@{e:g}", "Private-LinOpt-VI", "private-linopt-vi", **local),
+            at(f"local@{e:g}", "tacit-local", "tacit-local", epsilon=e),
+            at(f"joint@{e:g}", "tacit-joint", "tacit-joint", epsilon=e),
         ]
     return found
 
 
-def models_picture(evidence: Evidence) -> Picture:
+def models_picture(evidence: Evidence) -> draw.Picture:
     """Left without privacy and at the larger level, right at the smaller one."""
     free = [evidence.curve("vi"), evidence.curve("po")]
     panels = {f"epsilon {e:g}": [*free, *evidence.ending(f"@{e:g}")] for e in reversed(LEVELS)}
     return draw.regrets("RemapWalk: two algorithms, two models of privacy", panels)
 
 
-def learns_nothing(key: str, said: str, evidence: Evidence) -> Claim:
+def learns_nothing(key: str, said: str) -> Judge:
     """The second half of the users pays as much as the first."""
-    half = second_half(evidence.curve(key))
-    return judged(
+    return every(
         said,
         "second half of the users at least 0.9 of the first, by two standard errors",
-        {"second half / first half": half},
-        half.above(0.9),
+        lambda evidence: {"second half / first half": second_half(evidence.curve(key))},
+        lambda half: half.above(0.9),
         "it bends",
     )
 
@@ -228,21 +219,13 @@ MODELS = Figure(
     parts=models_parts,
     draw=models_picture,
     claims=(
-        partial(smaller, "vi", "po", "without privacy value iteration beats policy optimisation"),
-        partial(
-            smaller, "vi@10", "po@10", "at epsilon 10 value iteration beats policy optimisation"
-        ),
-        partial(
-            learns_nothing, "local-vi@1", "local privacy, epsilon 1: value targets learn nothing"
-        ),
-        partial(
-            learns_nothing, "local@1", "local privacy, epsilon 1: one-step reports learn nothing"
-        ),
-        partial(
-            rate_below, "local@10", 1.0, USERS, "local privacy, epsilon 10: one-step reports learn"
-        ),
-        partial(smaller, "joint@1", "local@1", "a trusted curator lowers regret at epsilon 1"),
-        partial(smaller, "joint@10", "local@10", "a trusted curator lowers regret at epsilon 10"),
+        smaller("vi", "po", "without privacy value iteration beats policy optimisation"),
+        smaller("vi@10", "po@10", "at epsilon 10 value iteration beats policy optimisation"),
+        learns_nothing("local-vi@1", "local privacy, epsilon 1: value targets learn nothing"),
+        learns_nothing("local@1", "local privacy, epsilon 1: one-step reports learn nothing"),
+        rate_below("local@10", 1.0, USERS, "local privacy, epsilon 10: one-step reports learn"),
+        smaller("joint@1", "local@1", "a trusted curator lowers regret at epsilon 1"),
+        smaller("joint@10", "local@10", "a trusted curator lowers regret at epsilon 10"),
     ),
     notes=("Our own benchmark (docs/papers/mixture_jdp.md#x7): no experiment in the paper.",),
 )

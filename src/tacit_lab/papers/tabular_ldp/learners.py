@@ -7,15 +7,13 @@ lose much are reported instead of run (docs/papers/tabular_ldp.md#environments).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.problems import TabularMDP
 from tacit.problems.tabular_benchmarks import random_mdp
-from tacit_lab.figures.evidence import Runs
-from tacit_lab.figures.figure import Curve, Named, Size
+from tacit_lab.figures.figure import Curve, Named, Runs, Size
 
 EPSILONS = (0.2, 2.0, 20.0)
 HORIZON = 2
@@ -54,27 +52,22 @@ LEAST_SPREAD = 0.1
 """A seed is flat if the best and the worst policy differ by less than this at the start."""
 
 
-@dataclass(frozen=True)
-class Instance:
-    """One seed of random-mdp with S = A = H = 2, and what the worst policy loses per episode."""
-
-    seed: int
-    spread: float
-
-
 def _spread(problem: TabularMDP) -> float:
     """V* minus the value of the worst policy, which is the best one for the rewards 1 - r."""
     opposite = TabularMDP(problem.P[0], 1.0 - problem.R[0], problem.horizon, problem.initial)
     return problem.optimal_value() - (problem.horizon - opposite.optimal_value())
 
 
-def screened(wanted: int) -> tuple[list[Instance], list[Instance]]:
-    """The first seeds that are not flat, and the flat ones met on the way."""
-    kept: list[Instance] = []
-    flat: list[Instance] = []
+def screened(wanted: int) -> tuple[dict[int, float], dict[int, float]]:
+    """The first seeds that are not flat, and the flat ones met on the way.
+
+    Of each what the worst policy of random-mdp with S = A = H = 2 loses per episode.
+    """
+    kept: dict[int, float] = {}
+    flat: dict[int, float] = {}
     for seed in count():
-        instance = Instance(seed, _spread(random_mdp(seed=seed)))
-        (flat if instance.spread < LEAST_SPREAD else kept).append(instance)
+        spread = _spread(random_mdp(seed=seed))
+        (flat if spread < LEAST_SPREAD else kept)[seed] = spread
         if len(kept) == wanted:
             break
     return kept, flat
@@ -83,9 +76,9 @@ def screened(wanted: int) -> tuple[list[Instance], list[Instance]]:
 def notes(size: Size) -> list[str]:
     """Which seeds were used, which were flat, and the settings the paper leaves open."""
     kept, flat = screened(size.instances)
-    told = ["random-mdp seeds " + ", ".join(str(i.seed) for i in kept)]
+    told = ["random-mdp seeds " + ", ".join(map(str, kept))]
     if flat:
-        listed = ", ".join(f"{i.seed} ({i.spread:.3g})" for i in flat)
+        listed = ", ".join(f"{seed} ({spread:.3g})" for seed, spread in flat.items())
         told.append(
             f"flat seeds, not run (no policy loses more per episode than the number): {listed}"
         )
@@ -97,7 +90,7 @@ def notes(size: Size) -> list[str]:
 
 
 def _curve(key: str, label: str, size: Size, agent: str, **parameters: Any) -> Curve:
-    problems = tuple(Named("random-mdp", {"seed": i.seed}) for i in screened(size.instances)[0])
+    problems = tuple(Named("random-mdp", {"seed": seed}) for seed in screened(size.instances)[0])
     return Curve(key, label, Named(agent, parameters), problems, size)
 
 

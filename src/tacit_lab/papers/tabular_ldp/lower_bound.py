@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
+from itertools import product
 from typing import Any
 
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence, Runs
-from tacit_lab.figures.figure import Claim, Curve, Figure, Named, Size
-from tacit_lab.figures.judge import judged, together
+from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Named, Runs, Size
+from tacit_lab.figures.judge import judged, judging, together
 
 STATES, ACTIONS, HORIZON = 15, 3, 7
 """The tree of the paper's drawing, with the shortest horizon allowed."""
@@ -28,7 +26,8 @@ BLIND = 4 * (1 - 1 / (LEAVES * ACTIONS))
 
 DECADES = (0.01, 0.1, 1.0)
 LEARNERS = {"ldp-obi": "LDP-OBI Laplace", "tacit-local": "tacit-local", "psrl": "PSRL"}
-PRIVATE = ("ldp-obi", "tacit-local")
+PRIVATE: dict[str, dict[str, Any]] = {"ldp-obi": {"calibration": "paper"}, "tacit-local": {}}
+"""Parameters besides epsilon."""
 
 
 def bound(epsilon: float, users: int) -> float:
@@ -45,26 +44,20 @@ def parts(size: Size) -> list[Curve]:
     """Every learner at every epsilon and length; references without privacy beside them."""
     tree = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
     found = []
-    for epsilon in EPSILONS:
-        asked: dict[str, dict[str, Any]] = {
-            "ldp-obi": {"epsilon": epsilon, "calibration": "paper"},
-            "tacit-local": {"epsilon": epsilon},
-        }
-        for name, shown in LEARNERS.items():
-            for users in _users(size):
-                gap = {**tree, "epsilon": epsilon, "users": users}
-                found.append(
-                    Curve(
-                        key=f"{name}@{epsilon:g}:{users}",
-                        label=f"{shown}, K = {users:,}",
-                        agent=Named(name, asked.get(name, {})),
-                        problems=tuple(
-                            Named("hard-tree", {**gap, "seed": seed})
-                            for seed in range(size.instances)
-                        ),
-                        size=replace(size, episodes=users),
-                    )
-                )
+    for epsilon, (name, shown), users in product(EPSILONS, LEARNERS.items(), _users(size)):
+        gap = {**tree, "epsilon": epsilon, "users": users}
+        parameters = {"epsilon": epsilon, **PRIVATE[name]} if name in PRIVATE else {}
+        found.append(
+            Curve(
+                key=f"{name}@{epsilon:g}:{users}",
+                label=f"{shown}, K = {users:,}",
+                agent=Named(name, parameters),
+                problems=tuple(
+                    Named("hard-tree", {**gap, "seed": seed}) for seed in range(size.instances)
+                ),
+                size=replace(size, episodes=users),
+            )
+        )
     return found
 
 
@@ -74,7 +67,7 @@ def _points(evidence: Evidence, name: str, epsilon: float) -> list[tuple[int, Ru
     ]
 
 
-def picture(evidence: Evidence) -> Picture:
+def picture(evidence: Evidence) -> draw.Picture:
     """Regret against K, with the bound."""
     drawing, panels = draw.canvas(len(EPSILONS), "the hard tree at its hardest gap")
     for axes, epsilon in zip(panels, EPSILONS, strict=True):
@@ -102,7 +95,8 @@ def _over_bound(evidence: Evidence, name: str) -> dict[str, Interval]:
     }
 
 
-def above_the_bound(name: str, lost: float, constant: str, evidence: Evidence) -> Claim:
+@judging
+def above_the_bound(evidence: Evidence, name: str, lost: float, constant: str) -> Claim:
     """One private learner against the bound of its epsilon, times ``lost``."""
     found = _over_bound(evidence, name)
     below = [mean.below(lost) for mean in found.values()]
@@ -138,11 +132,8 @@ LOWER_BOUND = Figure(
     parts=parts,
     draw=picture,
     claims=(
-        *(partial(above_the_bound, name, 1.0, "corrected") for name in PRIVATE),
-        *(
-            partial(above_the_bound, name, math.sqrt(2), "printed, sqrt 2 larger,")
-            for name in PRIVATE
-        ),
+        *(above_the_bound(name, 1.0, "corrected") for name in PRIVATE),
+        *(above_the_bound(name, math.sqrt(2), "printed, sqrt 2 larger,") for name in PRIVATE),
         privacy_makes_it_hard,
     ),
 )

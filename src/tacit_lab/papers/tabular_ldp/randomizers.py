@@ -11,9 +11,8 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.privacy.bounded import paper_radius, tabular_delta
 from tacit_lab.figures import draw
-from tacit_lab.figures.evidence import LEAST, Evidence, Runs
-from tacit_lab.figures.figure import Claim, Curve, Figure, Judge, Size
-from tacit_lab.figures.judge import growth, jackknife, judged, ratio
+from tacit_lab.figures.figure import LEAST, Claim, Curve, Evidence, Figure, Judge, Runs, Size
+from tacit_lab.figures.judge import every, growth, jackknife, judged, judging, ratio
 from tacit_lab.papers.tabular_ldp import learners
 from tacit_lab.papers.tabular_ldp.learners import DELTA, EPSILONS, MIDWAY, RANDOMIZERS
 
@@ -38,8 +37,9 @@ def at(evidence: Evidence, epsilon: float) -> dict[str, Runs]:
     return {name: evidence.curve(f"{name}@{epsilon:g}") for name in names}
 
 
+@judging
 def is_lowest(
-    name: str, others: Sequence[str], said: str, epsilon: float, evidence: Evidence
+    evidence: Evidence, name: str, others: Sequence[str], said: str, epsilon: float
 ) -> Claim:
     """One randomizer has less regret than some others."""
     found = at(evidence, epsilon)
@@ -49,7 +49,7 @@ def is_lowest(
         f"epsilon {epsilon:g}: {said}",
         f"{name} / other below 1, paired over MDPs",
         {f"{name} / {other}": r for other, r in ratios.items()},
-        [r.below(1.0) for r in ratios.values()],
+        lambda r: r.below(1.0),
         f"lower is {lower}; {_HINT[name]}",
     )
 
@@ -62,15 +62,22 @@ _HINT = {
 }
 
 
-def scatters_most(epsilon: float, evidence: Evidence) -> Claim:
+@judging
+def scatters_most(evidence: Evidence, epsilon: float) -> Claim:
     """Bounded noise has the widest spread of runs."""
     scatter = {name: _relative_variances(runs) for name, runs in at(evidence, epsilon).items()}
-    lead = jackknife(list(scatter.values()), partial(_lead, list(scatter)))
+
+    def lead(variances: Sequence[Array]) -> float:
+        """Relative standard deviation of bounded noise minus the largest of the others."""
+        spread = {name: math.sqrt(v.mean()) for name, v in zip(scatter, variances, strict=True)}
+        others = max(value for name, value in spread.items() if name not in BOUNDED)
+        return min(spread[name] for name in BOUNDED) - others
+
     return judged(
         f"epsilon {epsilon:g}: bounded noise has the higher variance in its performance",
         "largest relative standard deviation between runs on the same MDP",
         {name: math.sqrt(v.mean()) for name, v in scatter.items()},
-        lead.above(0.0),
+        jackknife(list(scatter.values()), lead).above(0.0),
         "another randomizer scatters more",
     )
 
@@ -81,26 +88,20 @@ def _relative_variances(runs: Runs) -> Array:
     return np.array([f.var(ddof=1) / max(f.mean(), LEAST) ** 2 for f in finals])
 
 
-def _lead(names: Sequence[str], variances: Sequence[Array]) -> float:
-    """Relative standard deviation of bounded noise minus the largest of the others."""
-    spread = {name: math.sqrt(v.mean()) for name, v in zip(names, variances, strict=True)}
-    others = max(value for name, value in spread.items() if name not in BOUNDED)
-    return min(spread[name] for name in BOUNDED) - others
-
-
 def undivided_delta(epsilon: float) -> float:
     """True delta at epsilon of bounded noise with eps' = epsilon (S = A = 2)."""
     radius = paper_radius(epsilon, DELTA, 2, 2)
     return tabular_delta(radius, math.sqrt(2), learners.HORIZON, epsilon)
 
 
-def equal_privacy(epsilon: float, evidence: Evidence) -> Claim:
+@judging
+def equal_privacy(evidence: Evidence, epsilon: float) -> Claim:
     """Whether all four give what is asked for."""
-    asked = {name: more.get("delta", 0.0) for name, (_, more) in RANDOMIZERS.items()}
-    found = {
-        name: learners.true_delta(evidence.curve(f"{name}@{epsilon:g}")) for name in RANDOMIZERS
-    }
-    weak = [name for name, delta in found.items() if delta > asked[name] * (1 + 1e-6)]
+    found, weak = {}, []
+    for name, (_, more) in RANDOMIZERS.items():
+        found[name] = learners.true_delta(evidence.curve(f"{name}@{epsilon:g}"))
+        if found[name] > more.get("delta", 0.0) * (1 + 1e-6):
+            weak.append(name)
     found["undivided"] = undivided_delta(epsilon)
     return judged(
         f"epsilon {epsilon:g}: all four give the privacy they are compared at",
@@ -113,16 +114,14 @@ def equal_privacy(epsilon: float, evidence: Evidence) -> Claim:
     )
 
 
-def not_yet_square_root(evidence: Evidence) -> Claim:
-    """Appendix F.4 on epsilon = 0.2."""
-    powers = {f"x of {name}": growth(runs) for name, runs in at(evidence, 0.2).items()}
-    return judged(
-        "epsilon 0.2: no randomizer has reached the square-root phase of the regret",
-        f"regret ~ k^x over the last decade with x > {MIDWAY:g}",
-        powers,
-        [x.above(MIDWAY) for x in powers.values()],
-        "a curve has bent further than the paper says",
-    )
+not_yet_square_root = every(
+    "epsilon 0.2: no randomizer has reached the square-root phase of the regret",
+    f"regret ~ k^x over the last decade with x > {MIDWAY:g}",
+    lambda evidence: {f"x of {name}": growth(runs) for name, runs in at(evidence, 0.2).items()},
+    lambda x: x.above(MIDWAY),
+    "a curve has bent further than the paper says",
+)
+"""Appendix F.4 on epsilon = 0.2."""
 
 
 def claims(epsilon: float) -> tuple[Judge, ...]:
@@ -130,13 +129,12 @@ def claims(epsilon: float) -> tuple[Judge, ...]:
     others = [name for name in RANDOMIZERS if name != "bounded"]
     best = "bounded noise is the most effective randomizer"
     undivided = f"{best}, if its budget is not divided by 3H"
-    second = "Laplace noise comes second"
     return (
-        partial(is_lowest, "bounded", others, best, epsilon),
-        partial(is_lowest, "undivided", others, undivided, epsilon),
-        partial(is_lowest, "laplace", ("gaussian", "response"), second, epsilon),
-        partial(scatters_most, epsilon),
-        partial(equal_privacy, epsilon),
+        is_lowest("bounded", others, best, epsilon),
+        is_lowest("undivided", others, undivided, epsilon),
+        is_lowest("laplace", ("gaussian", "response"), "Laplace noise comes second", epsilon),
+        scatters_most(epsilon),
+        equal_privacy(epsilon),
     )
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import pairwise
+from typing import TypeVar
 
-from tacit.util.intervals import Interval
 from tacit_lab.figures import draw
-from tacit_lab.figures.evidence import Evidence, Runs
-from tacit_lab.figures.figure import Claim, Curve, Figure, Size
-from tacit_lab.figures.judge import bend, growth, judged, lower, ratio
+from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Judge, Size
+from tacit_lab.figures.judge import (
+    bend,
+    every,
+    growth,
+    in_order,
+    judged,
+    judging,
+    lower,
+    ratios,
+)
 from tacit_lab.papers.tabular_ldp import learners
 from tacit_lab.papers.tabular_ldp.learners import EPSILONS, MIDWAY
+
+T = TypeVar("T")
 
 SLIGHTLY = 0.5
 """At least this share of the other's regret counts as slightly better."""
@@ -27,35 +38,34 @@ def parts(size: Size) -> list[Curve]:
     ]
 
 
-def family(evidence: Evidence, name: str) -> list[Runs]:
+def family(name: str) -> list[str]:
     """The curves of one learner at the three privacy levels."""
-    return [evidence.curve(f"{name}@{epsilon:g}") for epsilon in EPSILONS]
+    return [f"{name}@{epsilon:g}" for epsilon in EPSILONS]
 
 
-def _ratios(evidence: Evidence, first: str, second: str) -> list[Interval]:
-    """Regret of one learner over another's at the three levels."""
-    pairs = zip(family(evidence, first), family(evidence, second), strict=True)
-    return [ratio(one, other) for one, other in pairs]
-
-
-def _by_level(what: str, found: Sequence[Interval | float]) -> dict[str, Interval | float]:
+def by_level(what: str, found: Iterable[T]) -> dict[str, T]:
+    """One thing for each of the three levels, by what it is called."""
     return {f"{what} at {e:g}": x for e, x in zip(EPSILONS, found, strict=True)}
 
 
-def smaller_epsilon_costs_more(name: str, shown: str, evidence: Evidence) -> Claim:
+def over(first: str, second: str) -> Iterator[tuple[str, str]]:
+    """The curves of two learners, level by level."""
+    return zip(family(first), family(second), strict=True)
+
+
+def smaller_epsilon_costs_more(name: str, shown: str) -> Judge:
     """The ordering of a learner's three curves."""
-    curves = family(evidence, name)
-    pairs = zip(curves[1:], curves[:-1], strict=True)
-    return judged(
+    return in_order(
         f"{shown}: the smaller epsilon, the larger the regret",
         "regret at 0.2 > at 2 > at 20, paired over MDPs",
-        _by_level("regret", [float(runs.final.mean()) for runs in curves]),
-        [ratio(weaker, stronger).below(1.0) for weaker, stronger in pairs],
+        by_level("regret", family(name)),
+        [(weaker, stronger) for stronger, weaker in pairwise(family(name))],
         "the measured order is another one",
     )
 
 
-def almost_linear_yet_learning(name: str, shown: str, evidence: Evidence) -> Claim:
+@judging
+def almost_linear_yet_learning(evidence: Evidence, name: str, shown: str) -> Claim:
     """At epsilon = 0.2: regret close to linear, regret per episode falling."""
     runs = evidence.curve(f"{name}@0.2")
     last = runs.curve.episodes
@@ -74,13 +84,12 @@ def almost_linear_yet_learning(name: str, shown: str, evidence: Evidence) -> Cla
 
 def larger_epsilon_bends(evidence: Evidence) -> Claim:
     """The exponents of growth come in the order of epsilon."""
-    laplace = family(evidence, "laplace")
-    pairs = zip(laplace[:-1], laplace[1:], strict=True)
+    laplace = [evidence.curve(key) for key in family("laplace")]
     return judged(
         "LDP-OBI: regret bends away from a straight line at epsilon 2 and 20",
         "regret ~ k^x over the last decade, x(0.2) > x(2) > x(20)",
-        _by_level("x", [runs.growth() for runs in laplace]),
-        [bend(smaller, larger).above(0.0) for smaller, larger in pairs],
+        by_level("x", [growth(runs).value for runs in laplace]),
+        [bend(smaller, larger).above(0.0) for smaller, larger in pairwise(laplace)],
         "the exponents at this length are not in that order",
     )
 
@@ -88,38 +97,33 @@ def larger_epsilon_bends(evidence: Evidence) -> Claim:
 privacy_is_expensive = lower(
     "LDP severely slows learning: LDP-OBI has more regret than non-private UCB-VI",
     "UCB-VI / LDP-OBI below 1 at every epsilon",
-    {f"UCB-VI / LDP-OBI at {e:g}": ("ucb-vi", f"laplace@{e:g}") for e in EPSILONS},
+    by_level("UCB-VI / LDP-OBI", [("ucb-vi", key) for key in family("laplace")]),
     "UCB-VI with the theorem's bonus is itself slow",
 )
 psrl_is_better = lower(
     "LDP-PSRL performs better than LDP-OBI",
     "LDP-PSRL / LDP-OBI below 1 at every epsilon, paired over MDPs",
-    {f"LDP-PSRL / LDP-OBI at {e:g}": (f"psrl@{e:g}", f"laplace@{e:g}") for e in EPSILONS},
+    by_level("LDP-PSRL / LDP-OBI", over("psrl", "laplace")),
     "LDP-PSRL has more regret; its runs scatter widely (E11)",
 )
-
-
-def psrl_is_slightly_better(evidence: Evidence) -> Claim:
-    """... and only slightly."""
-    ratios = _ratios(evidence, "psrl", "laplace")
-    return judged(
-        "... and only slightly so",
-        f"LDP-PSRL / LDP-OBI between {SLIGHTLY:g} and 1 at every epsilon",
-        _by_level("LDP-PSRL / LDP-OBI", ratios),
-        [r.within(SLIGHTLY, 1.0) for r in ratios],
-        "the gap is far larger where the noise is small, because LDP-OBI pays a worst-case "
-        "bonus and LDP-PSRL pays none (E11, E16)",
-    )
+psrl_is_slightly_better = every(
+    "... and only slightly so",
+    f"LDP-PSRL / LDP-OBI between {SLIGHTLY:g} and 1 at every epsilon",
+    lambda evidence: by_level("LDP-PSRL / LDP-OBI", ratios(evidence, over("psrl", "laplace"))),
+    lambda r: r.within(SLIGHTLY, 1.0),
+    "the gap is far larger where the noise is small, because LDP-OBI pays a worst-case "
+    "bonus and LDP-PSRL pays none (E11, E16)",
+)
 
 
 def same_guarantee_spent_well(evidence: Evidence) -> Claim:
     """Ours: tacit-local at the epsilon that LDP-OBI truly gives."""
-    ratios = _ratios(evidence, "tacit-local", "laplace")
+    found = ratios(evidence, over("tacit-local", "laplace"))
     return judged(
         "not in the paper: tacit-local, with LDP-OBI's true epsilon, has less regret",
         "LDP-OBI / tacit-local above 1 at every epsilon, paired over MDPs",
-        _by_level("LDP-OBI / tacit-local", [1 / r.value for r in ratios]),
-        [r.below(1.0) for r in ratios],
+        by_level("LDP-OBI / tacit-local", [1 / r.value for r in found]),
+        [r.below(1.0) for r in found],
         "tacit-local has more regret here",
     )
 
@@ -132,8 +136,8 @@ FIGURE_1 = Figure(
     parts=parts,
     draw=partial(draw.regret_and_rate, "LDP-OBI (Laplace), LDP-PSRL and UCB-VI on random MDPs"),
     claims=(
-        partial(smaller_epsilon_costs_more, "laplace", "LDP-OBI"),
-        partial(almost_linear_yet_learning, "laplace", "LDP-OBI"),
+        smaller_epsilon_costs_more("laplace", "LDP-OBI"),
+        almost_linear_yet_learning("laplace", "LDP-OBI"),
         larger_epsilon_bends,
         privacy_is_expensive,
         psrl_is_better,
@@ -154,8 +158,8 @@ FIGURE_7 = Figure(
     parts=lambda size: [learners.psrl(epsilon, size) for epsilon in EPSILONS],
     draw=partial(draw.regret_and_rate, "LDP-PSRL on random MDPs"),
     claims=(
-        partial(smaller_epsilon_costs_more, "psrl", "LDP-PSRL"),
-        partial(almost_linear_yet_learning, "psrl", "LDP-PSRL"),
+        smaller_epsilon_costs_more("psrl", "LDP-PSRL"),
+        almost_linear_yet_learning("psrl", "LDP-PSRL"),
     ),
     notes=learners.notes,
     paper_size=learners.PAPER.taking("2.2 h of processor time, estimated from runs of 1e7"),

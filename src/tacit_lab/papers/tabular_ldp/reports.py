@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from scipy.stats import chi2
 
@@ -21,10 +19,8 @@ from tacit.simulation.checkpoints import checkpoints
 from tacit.simulation.loops.visits import VisitRun
 from tacit.streams import stream
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Figure, Measurement, Size
-from tacit_lab.figures.judge import judged
+from tacit_lab.figures.figure import Claim, Evidence, Figure, Measurement, Size
+from tacit_lab.figures.judge import every, judged, judging
 from tacit_lab.papers.tabular_ldp.learners import EPSILONS, HORIZON, screened, true_epsilon
 
 STATE, ACTION = 0, 1
@@ -90,17 +86,13 @@ def _ucb_vi_reward(problem: TabularMDP, episodes: int, run: int) -> float:
 
 def figure_8_parts(size: Size) -> list[Measurement]:
     """One measurement, on the first MDP where R(0, 1) is not always zero."""
-    seed = next(
-        instance.seed
-        for instance in screened(20)[0]
-        if random_mdp(seed=instance.seed).R[0, STATE, ACTION] > 0
-    )
+    seed = next(s for s in screened(20)[0] if random_mdp(seed=s).R[0, STATE, ACTION] > 0)
     asked = {"seed": seed, "episodes": size.episodes, "repetitions": size.runs}
     parameters = {**asked, "epsilons": list(EPSILONS)}
     return [Measurement("sums", "UCB-VI and noise", summed_rewards, parameters)]
 
 
-def figure_8_picture(evidence: Evidence) -> Picture:
+def figure_8_picture(evidence: Evidence) -> draw.Picture:
     """One histogram per level over the noiseless one."""
     found = evidence.arrays("sums")
     picture, panels = draw.canvas(len(EPSILONS), "R(0,1) summed over users, noisy and exact")
@@ -113,7 +105,8 @@ def figure_8_picture(evidence: Evidence) -> Picture:
     return picture
 
 
-def noise_has_its_size(which: int, evidence: Evidence) -> Claim:
+@judging
+def noise_has_its_size(evidence: Evidence, which: int) -> Claim:
     """The standard deviation of the noise in the sum."""
     found = evidence.arrays("sums")
     noise = found["noisy"][which] - found["exact"]
@@ -131,22 +124,21 @@ def noise_has_its_size(which: int, evidence: Evidence) -> Claim:
     )
 
 
-def much_more_variation(evidence: Evidence) -> Claim:
-    """What the paper reads off the histograms."""
+def _variation(evidence: Evidence) -> dict[str, float]:
     found = evidence.arrays("sums")
-    exact = float(found["exact"].std())
-    measured = {
-        f"noisy std / exact std at {e:g}": float(noisy.std()) / max(exact, 1e-9)
-        for e, noisy in zip(EPSILONS, found["noisy"], strict=True)
-    }
-    return judged(
-        "there is much more variation in the private statistics",
-        "standard deviation more than twice the exact one, at every epsilon",
-        measured,
-        min(measured.values()) > 2,
-        "at epsilon 20 the noise is of the order of what the learner's own choices vary",
-    )
+    exact = max(float(found["exact"].std()), 1e-9)
+    pairs = zip(EPSILONS, found["noisy"], strict=True)
+    return {f"noisy std / exact std at {e:g}": float(noisy.std()) / exact for e, noisy in pairs}
 
+
+much_more_variation = every(
+    "there is much more variation in the private statistics",
+    "standard deviation more than twice the exact one, at every epsilon",
+    _variation,
+    lambda ratio: ratio > 2,
+    "at epsilon 20 the noise is of the order of what the learner's own choices vary",
+)
+"""What the paper reads off the histograms."""
 
 FIGURE_8 = Figure(
     id="tabular-ldp/figure-8",
@@ -155,7 +147,7 @@ FIGURE_8 = Figure(
     quick=Size(1000, 1, 200, "10 s of processor time (measured)"),
     parts=figure_8_parts,
     draw=figure_8_picture,
-    claims=(*(partial(noise_has_its_size, i) for i in range(len(EPSILONS))), much_more_variation),
+    claims=(*map(noise_has_its_size, range(len(EPSILONS))), much_more_variation),
 )
 
 
@@ -180,7 +172,7 @@ def figure_9_parts(size: Size) -> list[Measurement]:
     return [Measurement("reports", "Laplace reports", privatized_rewards, parameters)]
 
 
-def figure_9_picture(evidence: Evidence) -> Picture:
+def figure_9_picture(evidence: Evidence) -> draw.Picture:
     """The histograms of two trajectories, one and two rewards apart."""
     found = evidence.arrays("reports")
     picture, panels = draw.canvas(
@@ -216,28 +208,26 @@ def scale_and_shift(evidence: Evidence) -> Claim:
     )
 
 
-def almost_indistinguishable(evidence: Evidence) -> Claim:
-    """Whether two trajectories look alike, judged by the best guess from one report."""
-    found = evidence.arrays("reports")
-    right = {
-        f"right guesses, shift {other}": _best_guess(found["reports"][0], found["reports"][other])
-        for other in (1, 2)
-    }
-    return judged(
-        "after the noise, two distinct trajectories are almost indistinguishable",
-        "whose report it is can be guessed right in less than 60% of the cases",
-        right,
-        max(right.values()) < 0.6,
-        "at epsilon 20 one reward more is 1.7 noise scales: one cell of one report gives the "
-        "two trajectories away (exact chances 1 - exp(-shift/1.2)/2: 0.783 and 0.906)",
-    )
-
-
-def _best_guess(first: Array, second: Array) -> float:
+def _right_guesses(evidence: Evidence) -> dict[str, float]:
     """Share of right guesses with the best threshold, midway between the two true values."""
-    middle = (np.median(first) + np.median(second)) / 2
-    return float(((first < middle).mean() + (second >= middle).mean()) / 2)
+    first, *others = evidence.arrays("reports")["reports"]
+    found = {}
+    for shift, second in enumerate(others, 1):
+        middle = (np.median(first) + np.median(second)) / 2
+        right = float(((first < middle).mean() + (second >= middle).mean()) / 2)
+        found[f"right guesses, shift {shift}"] = right
+    return found
 
+
+almost_indistinguishable = every(
+    "after the noise, two distinct trajectories are almost indistinguishable",
+    "whose report it is can be guessed right in less than 60% of the cases",
+    _right_guesses,
+    lambda share: share < 0.6,
+    "at epsilon 20 one reward more is 1.7 noise scales: one cell of one report gives the "
+    "two trajectories away (exact chances 1 - exp(-shift/1.2)/2: 0.783 and 0.906)",
+)
+"""Whether two trajectories look alike, judged by the best guess from one report."""
 
 FIGURE_9 = Figure(
     id="tabular-ldp/figure-9",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,8 @@ from tacit.problems import make_problem
 from tacit.publication import Publication
 from tacit.streams import stream
 from tacit_lab.figures import draw
-from tacit_lab.figures.draw import Picture
-from tacit_lab.figures.evidence import Evidence
-from tacit_lab.figures.figure import Claim, Figure, Measurement, Part, Size
-from tacit_lab.figures.judge import judged
+from tacit_lab.figures.figure import Claim, Evidence, Figure, Measurement, Part, Size
+from tacit_lab.figures.judge import every, growth, judged, judging
 from tacit_lab.papers.tabular_ldp import learners
 from tacit_lab.papers.tabular_ldp.learners import HORIZON, RANDOMIZERS
 
@@ -129,7 +126,7 @@ def exponent(evidence: Evidence, randomizer: str, what: str) -> float:
     return float(slope)
 
 
-def picture(evidence: Evidence) -> Picture:
+def picture(evidence: Evidence) -> draw.Picture:
     """Noise against users, horizon, states and actions."""
     drawing, panels = draw.canvas(4, f"noise of one transition count, epsilon {EPSILON:g}")
     for axes, (what, grid) in zip(panels, GRIDS.items(), strict=True):
@@ -143,7 +140,8 @@ def picture(evidence: Evidence) -> Picture:
     return drawing
 
 
-def order_of_regret(randomizer: str, evidence: Evidence) -> Claim:
+@judging
+def order_of_regret(evidence: Evidence, randomizer: str) -> Claim:
     """The powers of H, S and A in one row of the table."""
     paper = PAPER_POWERS[randomizer]
     found = {w: LEADING[w] + exponent(evidence, randomizer, w) for w in LEADING}
@@ -167,21 +165,23 @@ _WHY_LEVEL = {
 _LETTERS = {"horizon": "H", "states": "S", "actions": "A"}
 
 
-def caption(evidence: Evidence) -> Claim:
-    """The precision that the caption gives for all rows."""
-    powers = {
+def _near_half(power: float) -> bool:
+    return abs(power - 0.5) <= NEAR
+
+
+caption = every(
+    "caption: the precision is of order sqrt(kH) / epsilon for all four",
+    "powers 1/2 of k and 1/2 of H",
+    lambda evidence: {
         f"power of {letter}, {name}": exponent(evidence, name, what)
         for letter, what in (("k", "users"), ("H", "horizon"))
         for name in RANDOMIZERS
-    }
-    return judged(
-        "caption: the precision is of order sqrt(kH) / epsilon for all four",
-        "powers 1/2 of k and 1/2 of H",
-        powers,
-        all(abs(x - 0.5) <= NEAR for x in powers.values()),
-        "k enters as printed, H does not: H for Laplace, Gaussian and bounded noise, H^(3/2) "
-        "for randomized response (E9)",
-    )
+    },
+    _near_half,
+    "k enters as printed, H does not: H for Laplace, Gaussian and bounded noise, H^(3/2) "
+    "for randomized response (E9)",
+)
+"""The precision that the caption gives for all rows."""
 
 
 def laplace_noise(evidence: Evidence) -> Claim:
@@ -224,7 +224,8 @@ def response_noise(evidence: Evidence) -> Claim:
     )
 
 
-def level(randomizer: str, evidence: Evidence) -> Claim:
+@judging
+def level(evidence: Evidence, randomizer: str) -> Claim:
     """The column of privacy levels, at the largest epsilon of the experiments."""
     runs = evidence.curve(f"{randomizer}@20")
     asked = RANDOMIZERS[randomizer][1].get("delta", 0.0)
@@ -238,18 +239,18 @@ def level(randomizer: str, evidence: Evidence) -> Claim:
     )
 
 
-def square_root_of_k(evidence: Evidence) -> Claim:
-    """Regret of order sqrt(K), at the level where it should show first."""
-    growth = {name: evidence.curve(f"{name}@20").growth() for name in RANDOMIZERS}
-    return judged(
-        "regret of all four grows like sqrt(K)",
-        "power 1/2 of K over the last decade, epsilon 20",
-        {f"power of K, {name}": x for name, x in growth.items()},
-        True if all(abs(x - 0.5) <= NEAR for x in growth.values()) else None,
-        "",
-        "an asymptotic statement: for Laplace noise the explicit bound is above HK until "
-        "K = 3.6e8 even at epsilon 20 (E16)",
-    )
+square_root_of_k = every(
+    "regret of all four grows like sqrt(K)",
+    "power 1/2 of K over the last decade, epsilon 20",
+    lambda evidence: {
+        f"power of K, {n}": growth(evidence.curve(f"{n}@20")).value for n in RANDOMIZERS
+    },
+    lambda power: _near_half(power) or None,
+    "",
+    "an asymptotic statement: for Laplace noise the explicit bound is above HK until "
+    "K = 3.6e8 even at epsilon 20 (E16)",
+)
+"""Regret of order sqrt(K), at the level where it should show first."""
 
 
 TABLE_1 = Figure(
@@ -264,8 +265,8 @@ TABLE_1 = Figure(
         gaussian_noise,
         response_noise,
         caption,
-        *(partial(order_of_regret, name) for name in RANDOMIZERS),
-        *(partial(level, name) for name in RANDOMIZERS),
+        *map(order_of_regret, RANDOMIZERS),
+        *map(level, RANDOMIZERS),
         square_root_of_k,
     ),
     notes=learners.notes,
