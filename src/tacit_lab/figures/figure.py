@@ -169,6 +169,11 @@ class Runs:
         return np.concatenate([result.regret for result in self.results])
 
     @property
+    def rates(self) -> Array:
+        """Regret per episode of every run, at the end."""
+        return self.runs[:, -1] / self.curve.episodes
+
+    @property
     def by_problem(self) -> Array:
         """Cumulative regret, mean over the runs of each problem [problems, checkpoints]."""
         return np.array([result.regret.mean(axis=0) for result in self.results])

@@ -77,15 +77,12 @@ def ours(size: Size, epsilon: float = EPSILON) -> Curve:
     return _curve("tacit-linear", "tacit-linear", "tacit-linear", size, epsilon)
 
 
-def notes(size: Size) -> list[str]:
-    """What a reader should know."""
-    return [
-        "reward unknown: with the reward revealed, a learner that ignores all data has regret 0",
-        f"bonus scales were chosen from {', '.join(f'{c:g}' for c in GRID)} on other runs",
-        "the paper plots |cumulated (H/2 - sampled reward)| of a program in which every learner "
-        "plays action 0 (docs/papers/linear_jdp.md#e20 and #e21); that plot is not reproduced",
-    ]
-
+NOTES = (
+    "reward unknown: with the reward revealed, a learner that ignores all data has regret 0",
+    f"bonus scales were chosen from {', '.join(f'{c:g}' for c in GRID)} on other runs",
+    "the paper plots |cumulated (H/2 - sampled reward)| of a program in which every learner "
+    "plays action 0 (docs/papers/linear_jdp.md#e20 and #e21); that plot is not reproduced",
+)
 
 TIES = 9.8
 """Regret per episode of the uniform policy."""
@@ -176,7 +173,7 @@ FIGURE_1A = Figure(
         beats_non_private,
         same_guarantee_spent_well,
     ),
-    notes=notes,
+    notes=NOTES,
 )
 
 EPSILONS = (1.0, 10.0, 100.0)
@@ -225,7 +222,7 @@ FIGURE_1B = Figure(
     parts=three_levels,
     draw=partial(draw.regret_and_rate, "DP-LSVI-UCB++ and tacit-linear on synthetic-linear"),
     claims=(approaches, arrives, ours_is_ahead),
-    notes=notes,
+    notes=NOTES,
 )
 
 FIGURES = (FIGURE_1A, FIGURE_1B)

@@ -16,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.guarantee import Guarantee
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.report import trends
+from tacit_lab.report import statistics
 from tacit_lab.report.results import Arm, paired
 from tacit_lab.report.statistics import PairedComparison, compare, holm, price
 
@@ -75,7 +75,7 @@ class BreakEven:
     """From which K on an arm beats the baseline policy."""
 
     arm: Arm
-    answer: trends.FirstWin
+    answer: statistics.FirstWin
     several: bool
 
 
@@ -93,12 +93,12 @@ def break_even(arms: Sequence[Arm]) -> list[BreakEven]:
             continue
         if len(lengths) > 1:
             episodes = np.array([arm.result.completed for arm in lengths])
-            answer = trends.smallest_winning(
+            answer = statistics.smallest_winning(
                 episodes, [arm.final for arm in lengths], last.result.gap
             )
         else:
             samples = list(last.result.regret.T)
-            answer = trends.smallest_winning(last.result.episodes, samples, last.result.gap)
+            answer = statistics.smallest_winning(last.result.episodes, samples, last.result.gap)
         rows.append(BreakEven(last, answer, len(lengths) > 1))
     return rows
 
@@ -108,7 +108,7 @@ class Exponent:
     """A fitted exponent beside the theorem's."""
 
     name: str
-    fit: trends.Slope | None
+    fit: statistics.Slope | None
     stated: float | None
     bound: Theorem
     points: str
@@ -139,7 +139,7 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
         if len(ordered) > 1:
             fit, points = _over(ordered, xs), f"runs of {len(ordered)} lengths"
         else:
-            fit = trends.growth(ordered[0].result.regret, ordered[0].result.episodes)
+            fit = statistics.growth(ordered[0].result.regret, ordered[0].result.episodes)
             points = "the last decade of one curve"
         rows.append(Exponent(name, fit, bound.users, bound, points, xs, _means(ordered)))
     return rows
@@ -149,10 +149,10 @@ def _means(arms: Sequence[Arm]) -> list[Interval]:
     return [arm.interval for arm in arms]
 
 
-def _over(arms: Sequence[Arm], xs: Sequence[float]) -> trends.Slope | None:
+def _over(arms: Sequence[Arm], xs: Sequence[float]) -> statistics.Slope | None:
     """A slope over arms, on the seeds that all of them have."""
     samples = paired(*arms)
-    return trends.slope(np.array(xs), samples.T.copy()) if samples.size else None
+    return statistics.slope(np.array(xs), samples.T.copy()) if samples.size else None
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class UsersNeeded:
 
     name: str
     measured: tuple[tuple[float, Interval | None, int], ...]
-    forecasts: tuple[trends.UsersAt, ...] = ()
+    forecasts: tuple[statistics.UsersAt, ...] = ()
     why_not: str = ""
 
 
@@ -301,7 +301,7 @@ def users_needed(arms: Sequence[Arm]) -> list[UsersNeeded]:
 
 def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     needed = {
-        arm.level: trends.first_reaching(
+        arm.level: statistics.first_reaching(
             arm.result.regret, arm.result.episodes, AIM * arm.result.gap
         )
         for arm in arms
@@ -316,7 +316,7 @@ def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     )
     asked = {epsilon for epsilon, reached, _ in measured if reached is None} | {min(needed) / 2}
     try:
-        forecasts = tuple(trends.forecast(needed, epsilon) for epsilon in sorted(asked))
+        forecasts = tuple(statistics.forecast(needed, epsilon) for epsilon in sorted(asked))
     except InvalidInput as error:
         return UsersNeeded(name, measured, why_not=str(error))
     return UsersNeeded(name, measured, forecasts)

@@ -11,7 +11,6 @@ from tacit_lab.figures.judge import growth, judged, ratio, together
 from tacit_lab.papers.tabular_ldp import (
     learners,
     lower_bound,
-    randomizers,
     regret,
     reports,
     table_1,
@@ -118,16 +117,16 @@ def test_randomizers_are_compared_and_their_true_privacy_is_looked_at() -> None:
             for n, f in factors.items()
         )
     )
-    best, undivided, second, scatter, equal = (judge(found) for judge in randomizers.claims(2.0))
+    best, undivided, second, scatter, equal = (judge(found) for judge in regret.claims(2.0))
     assert best.holds is undivided.holds is second.holds is scatter.holds is True
     assert scatter.measured["bounded"] == pytest.approx(0.3 * 2**0.5)
     assert equal.holds is False and "bounded" in equal.why and "gaussian" not in equal.why
     assert equal.measured["delta of bounded"] == 0.28
     assert equal.measured["delta of undivided"] == pytest.approx(1.0, abs=1e-3)
     swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in factors.items()))
-    verdicts = [judge(swapped).holds for judge in randomizers.claims(2.0)]
+    verdicts = [judge(swapped).holds for judge in regret.claims(2.0)]
     assert verdicts == [False, False, False, True, True]
-    assert "lower is gaussian and response" in randomizers.claims(2.0)[2](swapped).why
+    assert "lower is gaussian and response" in regret.claims(2.0)[2](swapped).why
 
 
 def measured(key: str, **arrays: np.ndarray) -> Evidence:

@@ -6,7 +6,7 @@ from scipy import stats
 
 from tacit.errors import InvalidInput
 from tacit.simulation.checkpoints import checkpoints
-from tacit_lab.report.trends import first_reaching, forecast, growth, slope, smallest_winning
+from tacit_lab.report.statistics import first_reaching, forecast, growth, slope, smallest_winning
 
 EPISODES = checkpoints(100_000)
 DRAWS = 1000

@@ -12,7 +12,6 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tacit.arrays import Array
 from tacit_lab.figures import draw
 from tacit_lab.figures.figure import Curve, Evidence, Figure, Judge, Named, Size
 from tacit_lab.figures.judge import every, mean, second_half
@@ -58,7 +57,7 @@ def plays_ties(place: str) -> Judge:
         f"{place}: as published, value iteration learns nothing at any epsilon",
         f"regret per episode within {NEAR:.0%} of {level:.4g}, the uniform policy",
         lambda evidence: {
-            f"regret per episode at {e:g}": mean(_rates(evidence, f"vi@{e:g} {place}"))
+            f"regret per episode at {e:g}": mean(evidence.curve(f"vi@{e:g} {place}").rates)
             for e in EPSILONS
         },
         lambda rate: rate.within((1 - NEAR) * level, (1 + NEAR) * level),
@@ -66,17 +65,12 @@ def plays_ties(place: str) -> Judge:
     )
 
 
-def _rates(evidence: Evidence, key: str) -> Array:
-    """Regret per episode of every run."""
-    return evidence.curve(key).runs[:, -1] / evidence.size.episodes
-
-
 stays_uniform = every(
     "as published, policy optimisation stays at the uniform policy",
     "regret per episode off by less than 1e-6",
     lambda evidence: {
         f"{place}, epsilon {e:g}": float(
-            abs(_rates(evidence, f"po@{e:g} {place}") - UNIFORM[place]).max()
+            abs(evidence.curve(f"po@{e:g} {place}").rates - UNIFORM[place]).max()
         )
         for place, e in product(PLACES, EPSILONS)
     },

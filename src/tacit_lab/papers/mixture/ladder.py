@@ -169,7 +169,7 @@ def schedule_picture(evidence: Evidence) -> draw.Picture:
 def _points(
     axes: draw.Axes, evidence: Evidence, keys: Sequence[str], xs: Sequence[float], label: str
 ) -> None:
-    found = [mean(evidence.curve(key).runs[:, -1] / evidence.size.episodes) for key in keys]
+    found = [mean(evidence.curve(key).rates) for key in keys]
     values = np.array([one.value for one in found])
     errors = np.array([one.high - one.value for one in found])
     axes.errorbar(xs, values, yerr=errors, marker="o", capsize=3, label=label)

@@ -227,9 +227,7 @@ def bandit_learns(way: str, epsilon: float, delta: float) -> Judge:
         f"{'as published' if way == 'paper' else 'with the least noise'} the bandit is "
         f"learnt at epsilon {epsilon:g}, delta {delta:g}",
         f"regret per round below {bar:.3g}, half of that of random arms",
-        lambda evidence: {
-            "regret per round": mean(evidence.curve(key).runs[:, -1] / evidence.size.episodes)
-        },
+        lambda evidence: {"regret per round": mean(evidence.curve(key).rates)},
         lambda rate: rate.below(bar),
         "noise and shift outweigh the data at this length",
     )
