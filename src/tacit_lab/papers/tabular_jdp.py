@@ -60,8 +60,8 @@ def compare(
 
     def regret(scale: float | None, seed: int, seeds: int) -> Array:
         made = make_agent(agent, **parameters, **({} if scale is None else {"bonus_scale": scale}))
-        at = {"episodes": episodes, "checkpoints": episodes, "runs": seeds, "seed": seed}
-        return Experiment(problem=truth, agent=made, **at).run().regret[:, -1]
+        study = Experiment(problem=truth, agent=made, episodes=episodes, runs=seeds, seed=seed)
+        return study.with_(checkpoints=episodes).run().regret[:, -1]
 
     tried = np.array([regret(scale, CHOOSING, 1)[0] for scale in scales])
     best = scales[int(np.argmin(tried))] if scales else None

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.arrays import Array, IntArray
 from tacit_lab.report.analysis import Exponent
@@ -198,7 +199,7 @@ def draw_exponents(
     return [_picture(f"{name}-{size}", size, "log", labels, draw) for size in SIZES]
 
 
-def _line(axes: Axes, name: str, x: Array | IntArray, y: Array, style: Style, width: float) -> None:
+def _line(axes: Axes, name: str, x: ArrayLike, y: ArrayLike, style: Style, width: float) -> None:
     (line,) = axes.plot(x, y, color=style.colour, ls=style.dash, lw=width)
     line.set_gid(name)
 
