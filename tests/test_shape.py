@@ -45,8 +45,6 @@ EXCEPTIONS = {
     # objects built from all that they are
     "tacit.auditing.agent.audit",
     "tacit.policies.parametric.scoring_of",
-    "tacit.privacy.curator.curator.Curator.__init__",
-    "tacit.privacy.events.guaranteed",
     "tacit.problems.lq.LQSystem.__init__",
     "tacit.problems.mixture.LinearMixtureMDP.__init__",
     "tacit.problems.tabular.TabularMDP.__init__",

@@ -76,7 +76,7 @@ class EncodedReport:
 def test_what_only_the_device_does_wrong_is_caught() -> None:
     task = PROBLEM.task(users=3)
     statistic, scales = VisitCounts(task), least_scales(VisitCounts(task), "laplace", 1.0)
-    leaky = LeaksOnTheWire(statistic, task, "laplace", scales, requested_epsilon=1.0)
+    leaky = LeaksOnTheWire(statistic, task, "laplace", scales, requested=(1.0, 0.0))
     bound, rng = BoundAgent(task, statistic, leaky, UniformPlanner()), np.random.default_rng(0)
     encoded = EncodedReport(bound, cases(bound)[0])
     assert audit_target(encoded, 1.0, 0.0, 4000, rng=rng).verdict != "violated"
@@ -119,7 +119,7 @@ def test_what_a_collector_would_refuse_is_not_audited_as_if_it_had_been_sent() -
 
     task = PROBLEM.task(users=3)
     statistic, scales = VisitCounts(task), least_scales(VisitCounts(task), "laplace", 1.0)
-    beyond = Beyond(statistic, task, "laplace", scales, requested_epsilon=1.0)
+    beyond = Beyond(statistic, task, "laplace", scales, requested=(1.0, 0.0))
     target = device(BoundAgent(task, statistic, beyond, UniformPlanner()))
     with pytest.raises(InvalidInput, match="goes beyond"):
         target.sample(worlds_of(2), np.random.default_rng(0))
@@ -366,7 +366,7 @@ def test_a_curator_is_asked_as_often_as_it_answers(watched) -> None:
     answers = dataclasses.replace(curator.answers, rounds=5)
     curator = Curator(
         curator.statistic, silent.task, curator.stream.strategy, curator.gram_std, answers,
-        Price.joint(curator.statistic.pairs, 1.0), requested_epsilon=1.0, requested_delta=DELTA,
+        Price.joint(curator.statistic.pairs, 1.0), requested=(1.0, DELTA),
     )  # fmt: skip
     silent = dataclasses.replace(silent, privatizer=curator, planner=UniformPlanner())
     for bound in (bound_for(made("dp-lsvi-batch")), bound_for(made("dp-lsvi-ucb++")), silent):

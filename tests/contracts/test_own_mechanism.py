@@ -19,7 +19,7 @@ from tacit.planners.obi import ObiPlanner
 from tacit.planners.references import UniformPlanner
 from tacit.privacy import GridLaw, Privatizer, Query, Report, Secret, SimulatedNoise, accounting
 from tacit.privacy.base import TRUSTED
-from tacit.privacy.events import GaussianEvent, PureEvent, guaranteed
+from tacit.privacy.events import GaussianEvent, PureEvent
 from tacit.privacy.joint.batched import NORMS, GaussianLaw
 from tacit.privacy.joint.counted import LaplaceLaw
 from tacit.release import Release
@@ -38,8 +38,7 @@ class Doubled(Privatizer[Secret]):
         self.scale = statistic.sensitivity("l1", Relation.REPLACE_ONE) / epsilon
         self.grid_law = GridLaw("laplace", np.full(self.layout.size, self.scale / GRID))
         self.event = PureEvent(epsilon)
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model="local",
             mechanism="two draws",
@@ -136,8 +135,7 @@ class Sloppy(Privatizer[Secret]):
         if own.kind == "gaussian":
             self.scale = self.most / accounting.gaussian_mu(own.epsilon, delta)
             self.event = GaussianEvent.of(self.most, self.scale)
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model=own.model,
             mechanism="sloppy",

@@ -115,7 +115,7 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
         def coming_back(self, times):
             scales = least_scales(VisitCounts(TASK), "laplace", 1.0, 0.0, times)
             of = replace(TASK, participations=times)
-            made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=1.0)
+            made = broken(VisitCounts(of), of, "laplace", scales, requested=(1.0, 0.0))
             return made, times * counts_l1(of.horizon) / scales["visits"]
 
         def too_little(self, times):
@@ -123,7 +123,7 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
                 replace(TASK, participations=times),
                 least_scales(VisitCounts(TASK), "laplace", 1.0),
             )
-            made = broken(VisitCounts(of), of, "laplace", scales, requested_epsilon=0.5)
+            made = broken(VisitCounts(of), of, "laplace", scales, requested=(0.5, 0.0))
             return made, pure_delta(times * counts_l1(of.horizon) / scales["visits"], 0.5)
 
     for name in dir(Case):
@@ -140,7 +140,7 @@ def cell_is_short_of_noise(broken: type[BatchSums]) -> bool:
 
     class Case(PrivatizerContract):
         def make(self, statistic):
-            return broken(statistic, TASK, requested_epsilon=1.0, requested_delta=1e-5)
+            return broken(statistic, TASK, requested=(1.0, 1e-5))
 
         def statistic(self):
             return VisitCounts(TASK)
@@ -294,7 +294,7 @@ def violated_by_curator(kind: type[Curator]) -> bool:
     price = Price.joint(statistic.pairs, 1.0)
     mechanism = kind(
         statistic, LINEAR_TASK, Independent(3), 10.0, answers, price,
-        requested_epsilon=1.0, requested_delta=1e-5,
+        requested=(1.0, 1e-5),
     )  # fmt: skip
     assert 0.3 < mechanism.guarantee.epsilon < 2.0
     target = small.learner(LINEAR, BoundAgent(LINEAR_TASK, statistic, mechanism, AskAll()))
@@ -346,13 +346,13 @@ def unpaid(said: Guarantee, true: float) -> bool:
 
 def batch_is_unpaid(kind: type[BatchSums]) -> bool:
     of, statistic = taking_part(3), VisitCounts(taking_part(3))
-    privatizer = kind(statistic, of, 50.0, requested_epsilon=1.0, requested_delta=1e-5)
+    privatizer = kind(statistic, of, 50.0, requested=(1.0, 1e-5))
     return unpaid(privatizer.guarantee, one_draw(counts_l2(of.horizon) / 50.0, 3, 1e-5))
 
 
 def report_is_unpaid(kind: type[LocalWeighted]) -> bool:
     of, statistic = taking_part(3), VisitCounts(taking_part(3))
-    privatizer = kind(statistic, of, 50.0, requested_epsilon=1.0, requested_delta=1e-5)
+    privatizer = kind(statistic, of, 50.0, requested=(1.0, 1e-5))
     return unpaid(privatizer.guarantee, fresh_noise(counts_l2(of.horizon) / 50.0, 3, 1e-5))
 
 
@@ -365,7 +365,7 @@ def declared_curator(kind: type[Curator], users: int, rounds: int, times: int = 
     price = Price.joint(statistic.pairs, 1.0)
     return kind(
         statistic, of, Tree(users), 100.0, answers, price,
-        requested_epsilon=1.0, requested_delta=1e-5,
+        requested=(1.0, 1e-5),
     )  # fmt: skip
 
 

@@ -23,8 +23,8 @@ from tacit.task.task import Task
 class DrawnOnce(ReusedNoise):
     """E1: one draw serves all releases, and the guarantee of fresh noise is claimed."""
 
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return Curator._account(self, task, epsilon, delta)
+    def _account(self, task: Task, requested: tuple[float, float]) -> Guarantee:
+        return Curator._account(self, task, requested)
 
 
 class AddedAgain(Curator):

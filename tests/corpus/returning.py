@@ -251,7 +251,7 @@ def bound_to_lives(kind: type[CountedSums] = CountedSums) -> BoundAgent:
     task = Task("tabular", 6, {"states": 3, "actions": 2}, True, STEPS * BATCH, rule=rule)
     visits = FirstVisits(task, 6, 6)
     counter = Fading(STEPS, 0.9, 1.0, visits.groups, visits.totals)
-    asked = {"batch": BATCH, "requested_epsilon": 1.0, "requested_delta": 1e-5}
+    asked = {"batch": BATCH, "requested": (1.0, 1e-5)}
     privatizer = kind(visits, task, counter, **asked)
     return BoundAgent(task, visits, privatizer, AsksForAll(), Every(BATCH))
 

@@ -232,4 +232,4 @@ def same_claim(broken: type[LocalAdditive], task: Task, epsilon: float) -> Local
     """A mutant with the scales, and so the claim, of the right Laplace mechanism."""
     statistic = VisitCounts(task)
     scales = least_scales(statistic, "laplace", epsilon)
-    return broken(statistic, task, "laplace", scales, requested_epsilon=epsilon)
+    return broken(statistic, task, "laplace", scales, requested=(epsilon, 0.0))

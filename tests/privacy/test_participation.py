@@ -161,7 +161,7 @@ def test_what_no_proof_covers_is_refused(name: str, rule: dict, sentence: str) -
 @pytest.mark.parametrize("name", ["tree", "honaker", "toeplitz", "normalised", "blt"])
 def test_a_period_needs_lives_that_are_bounded(name: str) -> None:
     """Whatever the counter: it begins again."""
-    asked: Any = {"batch": 9, "requested_epsilon": 1.0, "requested_delta": 1e-5}
+    asked: Any = {"batch": 9, "requested": (1.0, 1e-5)}
     counter = strategy(name, 8)
     task = Task("tabular", 3, {"states": 2, "actions": 2}, True, 100)
     lives = dataclasses.replace(task, rule=Participation(None, "lifetime", period=DAY))

@@ -123,7 +123,7 @@ def test_a_batch_by_the_clock_may_hold_everybody() -> None:
     task = Task("tabular", 1, {"states": S, "actions": 1}, True, 480, known=known, rule=rule)
     visits = FirstVisits(task, 1, 1)
     counter = Fading(steps, 0.95, 1.0, visits.groups, visits.totals)
-    asked = {"requested_epsilon": 1.0, "requested_delta": 1e-5}
+    asked = {"requested": (1.0, 1e-5)}
     mechanism = CountedSums(visits, task, counter, batch=8, **asked)
     entry = Publication(0, uniform_policy(1, S, 1), {"wanted": np.full(S, 2)})
 

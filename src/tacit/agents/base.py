@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -37,13 +37,6 @@ RANGES: Ranges = {
     "every": {"low": 1},
 }
 """What the parameters that many agents have may be."""
-
-
-class Requested(TypedDict):
-    """What was asked of a private agent, as privatizers take it."""
-
-    requested_epsilon: float
-    requested_delta: float
 
 
 class Agent(ABC):
@@ -218,9 +211,9 @@ class PrivateAgent(CheckedAgent):
     epsilon: float
     delta: float = 1e-5
 
-    def requested(self) -> Requested:
-        """What was asked for, for the privatizers whose guarantee says it."""
-        return Requested(requested_epsilon=float(self.epsilon), requested_delta=float(self.delta))
+    def requested(self) -> tuple[float, float]:
+        """Epsilon and delta asked for, for the privatizers whose guarantee says them."""
+        return float(self.epsilon), float(self.delta)
 
 
 @dataclass(frozen=True)

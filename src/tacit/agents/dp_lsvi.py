@@ -83,7 +83,7 @@ class _PrivateLsvi(LsviAgent, CalibratedAgent):
         switching = self._switching(switches_at_most(d, H, K, weight, ridge))
         answers = shares.answers(targets, ends if switching is None else switching.most)
         parts = statistic, task, tree, shares.gram_std, answers, shares.price
-        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        curator = Curator(*parts, batch=schedule(0), requested=self.requested())
         planner = self._planner(H, ridge, answers, switching)
         return BoundAgent(task, statistic, curator, planner, schedule)
 
@@ -110,7 +110,7 @@ class _OneTarget(_PrivateLsvi):
         answers = Answers(ranges, {"value": stds}, constants.rounds, {"value": True}, centred=False)
         price = Price.separate(1.0, centred=False)
         parts = statistic, task, tree, constants.gram_std, answers, price
-        curator = Curator(*parts, batch=schedule(0), **self.requested())
+        curator = Curator(*parts, batch=schedule(0), requested=self.requested())
         bonus = constants.bonus if self.bonus_scale is None else self._scale * H
         asked = Asked(ranges, centred=False)
         planner = LsviPlanner(constants.ridge, 1.0, bonus, asked, switching, stage_ranges=False)
@@ -224,7 +224,7 @@ class DpLsviUCBPlusPlus(_PrivateLsvi):
         kind = ReusedNoise if self.reuse_noise else Curator
         price = Price.separate(1.0 / H, centred=False)
         parts = statistic, task, Independent(K), math.sqrt(1 / (2 * each)), answers, price
-        curator = kind(*parts, batch=1, **self.requested())
+        curator = kind(*parts, batch=1, requested=self.requested())
         constants = calibrations.plus_constants(self._sizes(task), rho)
         bonus = constants.bonus if self.bonus_scale is None else tuned_plus(self._scale, H)
         asked = Asked(answers.ranges, centred=False)

@@ -79,7 +79,7 @@ class _JointTable(TableAgent, CountedAgent):
             scale,
             kind="gaussian" if self.delta > 0.0 else "laplace",
             batch=min(self.every, task.users),
-            **self.requested(),
+            requested=self.requested(),
         )
         return BoundAgent(task, statistic, privatizer, self._planner(task), Every(self.every))
 

@@ -136,10 +136,10 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
         std = self._paper_std(task)[0] if self.as_paper else None
         if self.model == "local":
-            return LocalWeighted(statistic, task, std, **self.requested())
+            return LocalWeighted(statistic, task, std, requested=self.requested())
         counter = strategy(self.counter, self.releases(task))
         batch = min(self.every, task.users)
-        return CountedSums(statistic, task, counter, std, batch=batch, **self.requested())
+        return CountedSums(statistic, task, counter, std, batch=batch, requested=self.requested())
 
     def _planner(self, statistic: ValueTargets, rule: WidthRule) -> Planner:
         return targeted_planner(statistic, rule)

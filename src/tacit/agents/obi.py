@@ -149,7 +149,7 @@ class LdpOBI(TableAgent, PrivateAgent):
                 bits = response_bits(statistic, per_bit * differing_bits(statistic))
             return LocalResponse(statistic, task, bits, requested_epsilon=asked)
         scales = self._paper(statistic, task) if as_paper else None
-        return LocalAdditive(statistic, task, self.randomizer, scales, **self.requested())
+        return LocalAdditive(statistic, task, self.randomizer, scales, requested=self.requested())
 
     def _paper(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
         """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""

@@ -46,7 +46,7 @@ class LogAgent(PrivateAgent):
             ended: the state after a row that ends, -1 if no column says that.
         """
         statistic: Any = self.statistic(task, max_return)  # of a log: nobody contributes alone
-        privatizer = BatchSums(statistic, task, **self.requested())
+        privatizer = BatchSums(statistic, task, requested=self.requested())
         return BoundAgent(task, statistic, privatizer, self.planner(ended), once)
 
     @abstractmethod

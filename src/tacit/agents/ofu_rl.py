@@ -74,7 +74,7 @@ class PrivateOfuRL(ControlAgent, CalibratedAgent):
         statistic = ControlMoments(task, energy=energy)
         releases, batch = _releases(task.users, every_tenth)
         kind = strategy(self.counter, releases)
-        privatizer = CountedSums(statistic, task, kind, batch=batch, **self.requested())
+        privatizer = CountedSums(statistic, task, kind, batch=batch, requested=self.requested())
         prefix = privatizer.law(task.users).std
         ridge = tight_ridge(prefix, prefix, _sizes(task), releases, self.beta)
         planner = OfuPlanner(ridge, beta=self.beta, certify=self.certify)
@@ -88,7 +88,9 @@ class PrivateOfuRL(ControlAgent, CalibratedAgent):
         moment_std, target_std = paper_constants.control_joint(
             task.horizon, gain, self.epsilon, self.delta, levels
         )
-        privatizer = CountedSums(statistic, task, kind, moment_std, batch=1, **self.requested())
+        privatizer = CountedSums(
+            statistic, task, kind, moment_std, batch=1, requested=self.requested()
+        )
         ridge = paper_ridge(moment_std, target_std, levels, _sizes(task), task.users, self.beta)
         planner = OfuPlanner(
             ridge, beta=self.beta, weight=1.0 + gain, off_diagonal=1.0, certify=self.certify

@@ -77,7 +77,7 @@ class LdpPSRL(TableAgent):
             scale = paper_constants.tabular_psrl(task.horizon, self.epsilon)
             scales = {block.name: scale for block in statistic.layout.blocks}
         privatizer = LocalAdditive(
-            statistic, task, "laplace", scales, requested_epsilon=self.epsilon
+            statistic, task, "laplace", scales, requested=(self.epsilon, 0.0)
         )
         planner = PosteriorPlanner(self.prior(task, privatizer.scales["visits"]))
         return BoundAgent(task, statistic, privatizer, planner)

@@ -105,7 +105,7 @@ class ShuffleOBI(TableAgent, CalibratedAgent):
         self.require_homogeneous(task)
         statistic = VisitCounts(task)
         bits = ReshuffledBits(
-            statistic, task, reward_bits=int(self.reward_bits), **self.requested()
+            statistic, task, reward_bits=int(self.reward_bits), requested=self.requested()
         )
         planner = ObiPlanner(alpha=self.alpha, beta=self.beta, width="paper")
         return BoundAgent(task, statistic, bits, planner)

@@ -42,6 +42,6 @@ class TacitControl(ControlAgent, PrivateAgent):
         statistic: Statistic = InstrumentedResponses(task)
         if task.lifetime:
             statistic = NormBudget(statistic, task)
-        privatizer = BatchSums(statistic, task, **self.requested())
+        privatizer = BatchSums(statistic, task, requested=self.requested())
         planner = TacitControlPlanner(privatizer.noise_std)
         return BoundAgent(task, statistic, privatizer, planner)

@@ -184,7 +184,7 @@ class TacitJoint(TableAgent, PrivateAgent):
         if statistic.layout.size == 0:
             raise InvalidInput("with horizon 1 and known rewards there is nothing to learn")
         counter, batch = strategy(self.counter, releases), schedule.largest_batch(task.users)
-        privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
+        privatizer = CountedSums(statistic, task, counter, batch=batch, requested=self.requested())
         return BoundAgent(task, statistic, privatizer, planner, schedule)
 
     def _table(self, task: Task) -> BoundAgent:
@@ -242,7 +242,7 @@ class TacitJoint(TableAgent, PrivateAgent):
         noise_std = counted_noise(statistic, task, fading, batch, self.epsilon, self.delta)
         counter = replace(fading, noise=noise_std / GRID)
         privatizer = CountedSums(
-            statistic, task, counter, noise_std, batch=batch, **self.requested()
+            statistic, task, counter, noise_std, batch=batch, requested=self.requested()
         )
         return BoundAgent(
             task, statistic, privatizer, planner, PlansPerRelease(times, plans, self.least)

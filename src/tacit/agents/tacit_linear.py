@@ -116,7 +116,7 @@ class TacitLinear(LinearAgent, PrivateAgent):
 
     def _additive(self, task: Task) -> BoundAgent:
         statistic, counter, schedule, batch = self._additive_parts(task)
-        privatizer = CountedSums(statistic, task, counter, batch=batch, **self.requested())
+        privatizer = CountedSums(statistic, task, counter, batch=batch, requested=self.requested())
         planner = RidgePlanner(RidgeBlocks(*BLOCK_WEIGHTS), RIDGE, NOISE_FLOOR)
         return BoundAgent(task, statistic, privatizer, planner, schedule)
 
@@ -137,7 +137,7 @@ class TacitLinear(LinearAgent, PrivateAgent):
         answers = shares.answers(targets, rounds)
         parts = statistic, task, counter, shares.gram_std, answers, shares.price
         batch = max(schedule(t) for t in [0, *schedule.times(task.users)])
-        curator = Curator(*parts, batch=batch, **self.requested())
+        curator = Curator(*parts, batch=batch, requested=self.requested())
         blocks = RidgeBlocks(1.0, 1.0, 1.0, answered=tuple(answers.ranges["value"]))
         return BoundAgent(
             task, statistic, curator, RidgePlanner(blocks, RIDGE, NOISE_FLOOR), schedule

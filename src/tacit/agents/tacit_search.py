@@ -62,7 +62,7 @@ class TacitSearch(SearchAgent, PrivateAgent):
         if self.model == "shuffle":
             return self._shuffled(task)
         statistic = WindowedReturn(task)
-        sums = BatchSums(statistic, task, **self.requested())
+        sums = BatchSums(statistic, task, requested=self.requested())
         errors = joint_errors(sums.noise_std, statistic.dimension)
         return searching(task, statistic, sums, errors)
 
@@ -84,7 +84,7 @@ class TacitSearch(SearchAgent, PrivateAgent):
             if errors.sd(0, fewer * 2 * d) * math.sqrt(d) <= c.tau:
                 crowd = fewer
                 break
-        shuffler = ShuffledReturns(statistic, task, crowd=crowd, **self.requested())
+        shuffler = ShuffledReturns(statistic, task, crowd=crowd, requested=self.requested())
         errors = local_errors(shuffler.randomizer)
         planner = SearchPlanner(errors, whole=shuffler.batch, shared=2 * d)
         return BoundAgent(task, statistic, shuffler, planner, Every(shuffler.batch))

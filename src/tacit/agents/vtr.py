@@ -98,7 +98,7 @@ class _LocalVTR(MixtureAgent, CalibratedAgent):
             std = paper_constants.mixture_local(
                 task.horizon, self.epsilon, self.delta, small_values=small
             )
-        privatizer = LocalWeighted(statistic, task, std, **self.requested())
+        privatizer = LocalWeighted(statistic, task, std, requested=self.requested())
         return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
 

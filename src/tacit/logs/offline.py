@@ -315,7 +315,7 @@ def evaluate(
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** WEIGHT_POWER
     most = min(max(most, LEAST_WEIGHT), LARGEST_WEIGHT)
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
-    privatizer = BatchSums(statistic, mapped.task, requested_epsilon=epsilon, requested_delta=delta)
+    privatizer = BatchSums(statistic, mapped.task, requested=(epsilon, delta))
     budget = _budget(ledger, mapping, mapped, noise)
     held = absorbed(log, mapped, privatizer, statistic, budget, "evaluation", noise, seed)
     release = privatizer.release(held.secret, Query(0), held.noise)

@@ -56,6 +56,77 @@ class Event(ABC):
         """What a ledger records."""
         raise InvalidInput("a ledger keeps charges of pure and of Gaussian mechanisms only")
 
+    def guarantee(
+        self,
+        task: Task,
+        *,
+        model: Model,
+        mechanism: str,
+        accountant: str,
+        requested: tuple[float, float] | None = None,
+        noise: Mapping[str, Any] = MappingProxyType({}),
+        assumptions: tuple[str, ...] = (),
+        lifetime: bool = False,
+    ) -> Guarantee:
+        """The statement about it: what it truly gives, beside what was asked for.
+
+        Args:
+            task: the public task.
+            model: who is trusted; "none" is put in its place where no epsilon is finite.
+            mechanism: what adds the noise, in words.
+            accountant: what was counted together, in words.
+            requested: epsilon and delta, None where nothing could be asked for. An epsilon that is
+                not pure is stated at this delta.
+            noise: scales by name.
+            assumptions: what must hold, as sentences.
+            lifetime: whether what one person adds is bounded over all their participations, and
+                the noise of a curator in different periods can be independent.
+        """
+        rule = task.rule
+        if task.lifetime and not lifetime:
+            raise InvalidInput(
+                f"{mechanism}: nothing here bounds what one person teaches in all their "
+                "participations together; let teaches be first, or every with a number of "
+                "participations"
+            )
+        if rule is not None and rule.period and model == "joint" and not lifetime:
+            raise InvalidInput(
+                f"{mechanism}: a curator renews budgets only where it bounds lives (teaches "
+                "lifetime) and its counter can begin again; leave the period out"
+            )
+        if rule is not None:
+            if rule.attendance == "private" and not (model == "joint" and lifetime):
+                raise InvalidInput(
+                    f"{mechanism}: it does not hide who takes part and when; let attendance be "
+                    "public, or choose a curator that bounds lives (teaches lifetime)"
+                )
+            assumptions = rests_on(model, rule, assumptions)
+        epsilon, delta, beyond, stated = None, None, None, 0.0
+        if requested is not None:
+            epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
+            delta = number(
+                requested[1], "requested_delta", low=0.0, high=1.0, low_open=self.needs_delta
+            )
+            beyond = self.delta(epsilon)
+            stated = 0.0 if self.pure else delta
+        true = self.epsilon(stated)
+        return Guarantee(
+            model=model if math.isfinite(true) else "none",
+            epsilon=true,
+            delta=Delta(stated),
+            mechanism=mechanism,
+            accountant=self.accountant(accountant),
+            mu=self.mu,
+            requested_epsilon=epsilon,
+            requested_delta=delta,
+            delta_at_requested_epsilon=beyond,
+            participations=task.participations if rule is None else rule.times,
+            rule=rule,
+            noise=noise,
+            assumptions=assumptions,
+            revealed=task.revealed,
+        )
+
 
 @dataclass(frozen=True)
 class GaussianEvent(Event):
@@ -164,76 +235,3 @@ class Disclosure(Event):
     def delta(self, epsilon: float) -> float:
         """Everything may be told apart."""
         return 1.0
-
-
-def guaranteed(
-    event: Event,
-    task: Task,
-    *,
-    model: Model,
-    mechanism: str,
-    accountant: str,
-    requested: tuple[float, float] | None = None,
-    noise: Mapping[str, Any] = MappingProxyType({}),
-    assumptions: tuple[str, ...] = (),
-    lifetime: bool = False,
-    renews: bool = False,
-) -> Guarantee:
-    """The statement about an event: what it truly gives, beside what was asked for.
-
-    Args:
-        event: everything that one person's data went into.
-        task: the public task.
-        model: who is trusted; "none" is put in its place where no epsilon is finite.
-        mechanism: what adds the noise, in words.
-        accountant: what was counted together, in words.
-        requested: epsilon and delta, None where nothing could be asked for. An epsilon that is not
-            pure is stated at this delta.
-        noise: scales by name.
-        assumptions: what must hold, as sentences.
-        lifetime: whether what one person adds is bounded over all their participations.
-        renews: of a curator, whether its noise in different periods can be independent.
-    """
-    rule = task.rule
-    if task.lifetime and not lifetime:
-        raise InvalidInput(
-            f"{mechanism}: nothing here bounds what one person teaches in all their participations "
-            "together; let teaches be first, or every with a number of participations"
-        )
-    if rule is not None and rule.period and model == "joint" and not (lifetime and renews):
-        raise InvalidInput(
-            f"{mechanism}: a curator renews budgets only where it bounds lives (teaches lifetime) "
-            "and its counter can begin again; leave the period out"
-        )
-    if rule is not None and rule.attendance == "private" and not (model == "joint" and lifetime):
-        raise InvalidInput(
-            f"{mechanism}: it does not hide who takes part and when; let attendance be public, "
-            "or choose a curator that bounds lives (teaches lifetime)"
-        )
-    if rule is not None:
-        assumptions = rests_on(model, rule, assumptions)
-    epsilon, delta, beyond, stated = None, None, None, 0.0
-    if requested is not None:
-        epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
-        delta = number(
-            requested[1], "requested_delta", low=0.0, high=1.0, low_open=event.needs_delta
-        )
-        beyond = event.delta(epsilon)
-        stated = 0.0 if event.pure else delta
-    true = event.epsilon(stated)
-    return Guarantee(
-        model=model if math.isfinite(true) else "none",
-        epsilon=true,
-        delta=Delta(stated),
-        mechanism=mechanism,
-        accountant=event.accountant(accountant),
-        mu=event.mu,
-        requested_epsilon=epsilon,
-        requested_delta=delta,
-        delta_at_requested_epsilon=beyond,
-        participations=task.participations if rule is None else rule.times,
-        rule=rule,
-        noise=noise,
-        assumptions=assumptions,
-        revealed=task.revealed,
-    )

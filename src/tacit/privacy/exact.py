@@ -7,7 +7,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.kernels.raw import sums
 from tacit.privacy.base import Privatizer, Query, Report, Secret, require_room
-from tacit.privacy.events import Disclosure, PureEvent, guaranteed
+from tacit.privacy.events import Disclosure, PureEvent
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
@@ -31,15 +31,13 @@ class Exact(Privatizer[Secret]):
 
     def _account(self, task: Task) -> Guarantee:
         if isinstance(self.event, PureEvent):
-            return guaranteed(
-                self.event,
+            return self.event.guarantee(
                 task,
                 model="local",
                 mechanism="nothing is collected",
                 accountant="exact: the output does not depend on any user",
             )
-        return guaranteed(
-            self.event,
+        return self.event.guarantee(
             task,
             model="none",
             mechanism="exact",

@@ -61,8 +61,7 @@ def curator(
         answers,
         Price.joint(statistic.pairs, statistic.largest_weight),
         batch=8,
-        requested_epsilon=epsilon,
-        requested_delta=1e-5,
+        requested=(epsilon, 1e-5),
     )
 
 
@@ -436,7 +435,7 @@ def test_no_two_people_are_further_apart_than_mu_says() -> None:
     price = Price.joint(statistic.pairs, 1.0)
     mechanism = Curator(
         statistic, of, counter, 4.0, Answers(ranges, stds, rounds, rewards), price,
-        requested_epsilon=1.0, requested_delta=1e-5,
+        requested=(1.0, 1e-5),
     )  # fmt: skip
 
     def step(s: int, a: int, r: int, after: int, h: int) -> np.ndarray:

@@ -17,9 +17,9 @@ from tacit.task.task import Task
 
 
 def batched(statistic: Statistic, factor: float = 1.0, task: Task = TASK) -> BatchSums:
-    least = BatchSums(statistic, task, requested_epsilon=1.0, requested_delta=1e-5)
+    least = BatchSums(statistic, task, requested=(1.0, 1e-5))
     std = factor * least.noise_std
-    return BatchSums(statistic, task, std, requested_epsilon=1.0, requested_delta=1e-5)
+    return BatchSums(statistic, task, std, requested=(1.0, 1e-5))
 
 
 class TestBatchSums(PrivatizerContract):
@@ -46,9 +46,7 @@ class TestBatchSums(PrivatizerContract):
         return privatizer, one_draw(counts_l2(3) / privatizer.noise_std, times, 1e-5)
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
-        privatizer = BatchSums(
-            self.statistic(), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
-        )
+        privatizer = BatchSums(self.statistic(), taking_part(times), 30.0, requested=(0.5, 1e-5))
         return privatizer, gaussian_delta(times * counts_l2(3) / 30.0, 0.5)
 
 

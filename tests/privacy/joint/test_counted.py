@@ -53,8 +53,7 @@ def counted(
         counter,
         factor * std,
         batch=batch,
-        requested_epsilon=epsilon,
-        requested_delta=delta,
+        requested=(epsilon, delta),
     )
 
 
@@ -106,7 +105,7 @@ class TestTree(PrivatizerContract):
         counter = strategy(self.kind, 20)
         privatizer = CountedSums(
             self.statistic(), taking_part(times), counter, 60.0, batch=10,
-            requested_epsilon=0.5, requested_delta=1e-5,
+            requested=(0.5, 1e-5),
         )  # fmt: skip
         column = math.sqrt((counter.factors()[1] ** 2).sum(axis=0).max())
         return privatizer, gaussian_delta(times * column * counts_l2(3) / 60.0, 0.5)
@@ -124,7 +123,7 @@ class TestLaplaceTree(PrivatizerContract):
         return self.through(20, statistic, task, **more)
 
     def through(self, length: int, statistic: Statistic, task: Task = TASK, **more) -> CountedSums:
-        asked = {"requested_epsilon": 1.0, "requested_delta": 0.0, **more}
+        asked = {"requested": (1.0, 0.0), **more}
         counter = strategy("tree", length)
         return CountedSums(statistic, task, counter, kind="laplace", batch=10, **asked)
 
@@ -147,7 +146,7 @@ class TestLaplaceTree(PrivatizerContract):
 
     def too_little(self, times: int) -> tuple[Privatizer, float]:
         privatizer = self.make(
-            self.statistic(), taking_part(times), scale=100.0, requested_epsilon=0.5
+            self.statistic(), taking_part(times), scale=100.0, requested=(0.5, 0.0)
         )
         bound = times * 5 * counts_l1(3) / 100.0  # item 1 is in the blocks of 1, 2, 4, 8, 16
         return privatizer, pure_delta(bound, 0.5)
@@ -161,14 +160,14 @@ def test_laplace_noise_goes_through_trees_only(kind: str) -> None:
     with pytest.raises(InvalidInput, match=f"a {kind} counter has no known price for Laplace"):
         CountedSums(
             VisitCounts(TASK), TASK, strategy(kind, 20), kind="laplace", batch=10,
-            requested_epsilon=1.0, requested_delta=0.0,
+            requested=(1.0, 0.0),
         )  # fmt: skip
 
 
 @pytest.mark.parametrize("releases", [1, 7, 8, 100])
 def test_laplace_noise_is_the_least_for_the_whole_stream(releases: int) -> None:
     statistic, counter = VisitCounts(TASK), strategy("tree", releases)
-    asked = {"requested_epsilon": 2.0, "requested_delta": 0.0}
+    asked = {"requested": (2.0, 0.0)}
     mechanism = CountedSums(statistic, TASK, counter, kind="laplace", batch=10, **asked)
     nodes = counter.factors()[1].sum(axis=0).max()
     assert mechanism.guarantee.epsilon <= 2.0 and mechanism.guarantee.delta == 0.0
@@ -186,7 +185,7 @@ def test_what_laplace_noise_costs_is_rounded_up(times: int) -> None:
     task, statistic, counter = taking_part(times), VisitCounts(TASK), strategy("tree", 20)
     moved = times * Fraction(counts_l1(3)) * int(counter.column_sum())
     for epsilon in np.random.default_rng(0).random(40):
-        asked = {"requested_epsilon": float(epsilon), "requested_delta": 0.0}
+        asked = {"requested": (float(epsilon), 0.0)}
         mechanism = CountedSums(statistic, task, counter, kind="laplace", batch=10, **asked)
         assert moved / Fraction(mechanism.scale) <= exact(mechanism.guarantee.epsilon)
         assert mechanism.guarantee.epsilon <= epsilon
@@ -198,7 +197,7 @@ def test_a_learner_with_laplace_noise_is_audited(factor: float, violated: bool) 
     task = problem.task(users=3)
     statistic, counter = VisitCounts(task), strategy("tree", 3)
     scale = factor * counted_noise(statistic, task, counter, 10, 3.0, 0.0, "laplace")
-    asked = {"requested_epsilon": 3.0, "requested_delta": 0.0}
+    asked = {"requested": (3.0, 0.0)}
     mechanism = CountedSums(statistic, task, counter, scale, kind="laplace", batch=10, **asked)
     target = learner(problem, BoundAgent(task, statistic, mechanism, UniformPlanner()))
     found = audit_target(target, 3.0, 0.0, 3000, confidence=0.999, rng=np.random.default_rng(2))
@@ -237,7 +236,7 @@ class TestFading(ReleasesContract):
     def make(self, statistic: Statistic) -> CountedSums:
         groups = np.full(statistic.layout.size, -1)
         counter = Fading(self.count, self.alpha, 1.0, groups, np.zeros(0, dtype=np.int64))
-        asked = {"batch": 10, "requested_epsilon": 1.0, "requested_delta": 1e-5}
+        asked = {"batch": 10, "requested": (1.0, 1e-5)}
         return CountedSums(statistic, TASK, counter, **asked)
 
     def publication(self) -> None:
@@ -307,8 +306,7 @@ def test_participations_add_up_linearly() -> None:
         once.strategy,
         once.noise_std,
         batch=10,
-        requested_epsilon=1.0,
-        requested_delta=1e-5,
+        requested=(1.0, 1e-5),
     )
     assert twice.event.mu == pytest.approx(2 * once.event.mu)
 

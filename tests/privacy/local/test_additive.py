@@ -35,14 +35,12 @@ def task(horizon: int, participations: int = 1) -> Task:
 
 def laplace(statistic: Statistic, epsilon: float, scales=None, of: Task = TASK) -> LocalAdditive:
     scales = scales or least_scales(statistic, "laplace", epsilon)
-    return LocalAdditive(statistic, of, "laplace", scales, requested_epsilon=epsilon)
+    return LocalAdditive(statistic, of, "laplace", scales, requested=(epsilon, 0.0))
 
 
 def gaussian(statistic, epsilon, delta, scales=None, of: Task = TASK) -> LocalAdditive:
     scales = scales or least_scales(statistic, "gaussian", epsilon, delta)
-    return LocalAdditive(
-        statistic, of, "gaussian", scales, requested_epsilon=epsilon, requested_delta=delta
-    )
+    return LocalAdditive(statistic, of, "gaussian", scales, requested=(epsilon, delta))
 
 
 class TestLaplace(PrivatizerContract):
@@ -325,7 +323,7 @@ def test_gaussian_noise_has_no_guarantee_at_delta_zero() -> None:
     with pytest.raises(InvalidInput, match="requested_delta = 0"):
         gaussian(statistic, 1.0, 0.0, scales)
     with pytest.raises(InvalidInput, match="requested_epsilon = -1"):
-        LocalAdditive(statistic, TASK, "laplace", scales, requested_epsilon=-1.0)
+        LocalAdditive(statistic, TASK, "laplace", scales, requested=(-1.0, 0.0))
 
 
 def test_one_report_reaches_as_far_as_its_noisiest_cell() -> None:

@@ -23,9 +23,7 @@ def task(horizon: int, participations: int = 1) -> Task:
 
 
 def mechanism(scales, epsilon: float, delta: float, of: Task) -> LocalAdditive:
-    return LocalAdditive(
-        VisitCounts(of), of, "bounded", scales, requested_epsilon=epsilon, requested_delta=delta
-    )
+    return LocalAdditive(VisitCounts(of), of, "bounded", scales, requested=(epsilon, delta))
 
 
 class TestBounded(PrivatizerContract):
@@ -194,6 +192,6 @@ def test_other_statistics_and_a_missing_delta_are_refused() -> None:
 
     scales = proportional_radii(VisitCounts(of), 20.0)
     with pytest.raises(InvalidInput, match="visit counts only"):
-        LocalAdditive(Other(), of, "bounded", scales, requested_epsilon=1.0, requested_delta=0.1)
+        LocalAdditive(Other(), of, "bounded", scales, requested=(1.0, 0.1))
     with pytest.raises(InvalidInput, match="requested_delta = 0"):
         mechanism(scales, 1.0, 0.0, of)

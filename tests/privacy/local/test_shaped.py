@@ -26,7 +26,7 @@ POLICY = Publication(0, TabularPolicy(np.zeros((4, 3), dtype=np.int64)))
 
 
 def made(statistic: Statistic, task=TASK, epsilon: float = 1.0) -> LocalWeighted:
-    return LocalWeighted(statistic, task, requested_epsilon=epsilon, requested_delta=1e-5)
+    return LocalWeighted(statistic, task, requested=(epsilon, 1e-5))
 
 
 class TestLocalShaped(PrivatizerContract):
@@ -51,7 +51,7 @@ class TestLocalShaped(PrivatizerContract):
 
     def too_little(self, times: int) -> tuple[LocalWeighted, float]:
         privatizer = LocalWeighted(
-            VisitCounts(TASK), taking_part(times), 30.0, requested_epsilon=0.5, requested_delta=1e-5
+            VisitCounts(TASK), taking_part(times), 30.0, requested=(0.5, 1e-5)
         )
         return privatizer, gaussian_delta(math.sqrt(times) * counts_l2(3) / 30.0, 0.5)
 
@@ -147,7 +147,7 @@ def test_the_law_of_a_release_is_exact_cell_by_cell() -> None:
 def test_the_guarantee_follows_the_noise_not_the_request() -> None:
     statistic = PolicyTransitions(RIVER)
     std = made(statistic, RIVER).noise_std
-    weak = LocalWeighted(statistic, RIVER, std / 2, requested_epsilon=1.0, requested_delta=1e-5)
+    weak = LocalWeighted(statistic, RIVER, std / 2, requested=(1.0, 1e-5))
     assert weak.guarantee.epsilon > 2.0 and "WEAKER" in str(weak.guarantee)
     assert made(statistic, RIVER).guarantee.epsilon <= 1.0
 
@@ -155,7 +155,7 @@ def test_the_guarantee_follows_the_noise_not_the_request() -> None:
 def test_too_little_noise_for_the_grid_is_refused() -> None:
     statistic = PolicyTransitions(RIVER)
     with pytest.raises(InvalidInput, match="too small for the grid"):
-        LocalWeighted(statistic, RIVER, 1e-4, requested_epsilon=1.0, requested_delta=1e-5)
+        LocalWeighted(statistic, RIVER, 1e-4, requested=(1.0, 1e-5))
 
 
 def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
@@ -163,7 +163,7 @@ def test_small_weights_are_raised_to_what_the_grid_resolves() -> None:
         def weights(self, publication: Publication) -> np.ndarray:
             return 1e-3 * super().weights(publication)
 
-    loud = LocalWeighted(Faint(RIVER), RIVER, 1.0, requested_epsilon=1.0, requested_delta=1e-5)
+    loud = LocalWeighted(Faint(RIVER), RIVER, 1.0, requested=(1.0, 1e-5))
     weights = loud.weights(POLICY)
     assert set(np.unique(weights)) == {0.0, 2.0**-8}
     assert messages(loud, 500).std(axis=0).max() == pytest.approx(2.0**16, rel=0.2)

@@ -38,8 +38,7 @@ def made(crowd: int, epsilon0: float, epsilon: float = 1.0, delta: float = 1e-5)
         SharedReturn(task()),
         task(),
         crowd=crowd,
-        requested_epsilon=epsilon,
-        requested_delta=delta,
+        requested=(epsilon, delta),
         randomizer=Sliding.calibrate(epsilon0, 3, 1),
     )
 
@@ -116,8 +115,7 @@ class TestShuffledReturns(PrivatizerContract):
             OneDirection(facts),
             facts,
             crowd=crowd,
-            requested_epsilon=epsilon,
-            requested_delta=1e-3,
+            requested=(epsilon, 1e-3),
             randomizer=randomizer,
         )
 
@@ -197,9 +195,7 @@ def test_a_larger_crowd_allows_less_noise_and_a_crowd_of_few_none() -> None:
     """Amplification is counted among people of one direction: 2 d times fewer than the batch."""
     local = {}
     for crowd in (5, 50, 500):
-        shuffled = ShuffledReturns(
-            SharedReturn(task()), task(), crowd=crowd, requested_epsilon=1.0, requested_delta=1e-5
-        )
+        shuffled = ShuffledReturns(SharedReturn(task()), task(), crowd=crowd, requested=(1.0, 1e-5))
         local[crowd] = shuffled.randomizer.epsilon
         assert shuffled.guarantee.epsilon <= 1.0 and shuffled.guarantee.model == "shuffle"
         assert shuffled.batch == crowd * 2 * D

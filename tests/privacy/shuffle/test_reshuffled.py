@@ -30,8 +30,7 @@ def reshuffled(epsilon: float = 0.5, of: Task = TASK, reward_bits: int = 1) -> R
     return ReshuffledBits(
         VisitCounts(of),
         of,
-        requested_epsilon=epsilon,
-        requested_delta=1e-6,
+        requested=(epsilon, 1e-6),
         reward_bits=reward_bits,
     )
 

@@ -163,7 +163,7 @@ class TestShuffled(PrivatizerContract):
         local = shuffler(crowd=100, epsilon=1.0, delta=1e-6, make=self.make_of).local
         privatizer = Shuffled(
             local, task(participations=times), crowd=100,
-            requested_epsilon=0.5, requested_delta=1e-6,
+            requested=(0.5, 1e-6),
         )  # fmt: skip
         chain = sum(math.exp(k * 0.5 / times) for k in range(times))
         alone = max(b.delta(100, 0.5 / times) for b in privatizer.blankets())
@@ -277,7 +277,7 @@ def test_the_guarantee_is_that_of_one_step_and_not_of_the_batch() -> None:
     report = privatizer.local.oracles[REWARD]
     exact = worst_delta(listed.pmf(report), 3, said.epsilon, [(0, 1)])
     assert exact <= said.delta
-    mutant = Shuffled(privatizer.local, task(), crowd=6, requested_epsilon=0.6, requested_delta=0.2)
+    mutant = Shuffled(privatizer.local, task(), crowd=6, requested=(0.6, 0.2))
     claimed = mutant.guarantee.delta_at_requested_epsilon
     assert claimed < exact  # what a bound with n = B = 6 would have said
 
@@ -375,7 +375,7 @@ def test_the_worst_crowd_decides(loud: int) -> None:
     oracles[loud] = KaryResponse.calibrate(3.0, oracles[loud].domain)
     facts = task(2)
     local = OneCell(OneStep(facts), facts, requested_epsilon=3.0, oracles=tuple(oracles))
-    said = Shuffled(local, facts, crowd=50, requested_epsilon=0.5, requested_delta=1e-4).guarantee
+    said = Shuffled(local, facts, crowd=50, requested=(0.5, 1e-4)).guarantee
     true = Blanket((oracles[loud],)).delta(50, 0.5)
     assert said.delta_at_requested_epsilon == pytest.approx(true) and true > 1e-3
     assert said.epsilon == pytest.approx(Blanket((oracles[loud],)).epsilon_at(50, 1e-4), rel=1e-5)
@@ -396,7 +396,7 @@ def test_other_oracles_are_refused() -> None:
     oracles = tuple(UnaryEncoding.calibrate(1.0, domain) for domain in (8, 4, 4))
     local = OneCell(OneStep(facts), facts, requested_epsilon=1.0, oracles=oracles)
     with pytest.raises(InvalidInput, match="subset selection"):
-        Shuffled(local, facts, crowd=3, requested_epsilon=1.0, requested_delta=1e-6)
+        Shuffled(local, facts, crowd=3, requested=(1.0, 1e-6))
 
 
 @pytest.mark.parametrize("make", [OneStep, EachStep])
@@ -510,7 +510,7 @@ def test_the_law_of_a_drawn_batch_keeps_the_claim_and_half_the_noise_does_not() 
     oracles = privatizer.local.oracles
     loud = tuple(KaryResponse.calibrate(2 * o.epsilon, o.domain) for o in oracles)
     local = DrawnCell(privatizer.statistic, task(), requested_epsilon=9.0, oracles=loud)
-    noisy = Shuffled(local, task(), crowd=3, requested_epsilon=0.5, requested_delta=0.1)
+    noisy = Shuffled(local, task(), crowd=3, requested=(0.5, 0.1))
     assert drawn_delta(noisy, 3, said.epsilon, worst) > said.delta
 
 

@@ -37,7 +37,7 @@ from tacit.privacy.base import (
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
-from tacit.privacy.events import GaussianEvent, guaranteed
+from tacit.privacy.events import GaussianEvent
 from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import GaussianLaw
@@ -102,8 +102,8 @@ class Curator(Privatizer[CuratorSecret]):
         answers: what may be asked, and its noise.
         price: how Gram matrices and answers add up; what rounding costs is put on it here.
         batch: largest number of users between two releases.
-        requested_epsilon: what was asked for; the guarantee is computed from the noise.
-        requested_delta: likewise, and the delta at which epsilon is stated.
+        requested: epsilon and delta that were asked for, the delta being that at which epsilon is
+            stated; the guarantee is computed from the noise.
     """
 
     absorbs_sums = True
@@ -119,8 +119,7 @@ class Curator(Privatizer[CuratorSecret]):
         price: Price,
         *,
         batch: int = 1,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
     ) -> None:
         self.statistic = statistic
         self.answers = answers
@@ -132,8 +131,7 @@ class Curator(Privatizer[CuratorSecret]):
             strategy,
             gram_std,
             batch=batch,
-            requested_epsilon=requested_epsilon,
-            requested_delta=requested_delta,
+            requested=requested,
         )
         self.layout = self.stream.layout
         d: int = statistic.phi.shape[2]
@@ -152,9 +150,9 @@ class Curator(Privatizer[CuratorSecret]):
         self._rounding_cost = self.mu**2 - exact**2
         self._require_room(task)
         self.event = GaussianEvent(self.mu)
-        needed = self.event.epsilon(requested_delta)
-        self._budget = Budget(needed * (1 + 1e-6), float(requested_delta))
-        self.guarantee = self._account(task, requested_epsilon, requested_delta)
+        needed = self.event.epsilon(requested[1])
+        self._budget = Budget(needed * (1 + 1e-6), float(requested[1]))
+        self.guarantee = self._account(task, requested)
 
     def _cost(self, rounds: int) -> float:
         """mu^2 of all Gram matrices and of that many rounds of answers."""
@@ -173,15 +171,14 @@ class Curator(Privatizer[CuratorSecret]):
                 "fewer users, or for less noise"
             )
 
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
-        return guaranteed(
-            self.event,
+    def _account(self, task: Task, requested: tuple[float, float]) -> Guarantee:
+        return self.event.guarantee(
             task,
             model="joint",
             mechanism=f"gaussian noise on Gram matrices through a {self.stream.strategy.name} "
             "counter and on answered regression queries, fresh for every release",
             accountant="all declared answers",
-            requested=(epsilon, delta),
+            requested=requested,
             noise=self._noise_scales(),
             assumptions=TRUSTED,
         )

@@ -18,7 +18,7 @@ from tacit.privacy.base import Query
 from tacit.privacy.counters.base import ExactRows
 from tacit.privacy.counters.state import Buffers
 from tacit.privacy.curator.curator import Curator, CuratorSecret
-from tacit.privacy.events import Disclosure, guaranteed
+from tacit.privacy.events import Disclosure
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.release import Release, ValueQuery
@@ -87,15 +87,14 @@ class ReusedNoise(Curator):
     Kept so that what is printed can be run; it says what it is.
     """
 
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
+    def _account(self, task: Task, requested: tuple[float, float]) -> Guarantee:
         self.event = Disclosure()
-        return guaranteed(
-            self.event,
+        return self.event.guarantee(
             task,
             model="none",
             mechanism="gaussian noise drawn once and added to every release",
             accountant="none, as the difference of two releases is exact user data",
-            requested=(epsilon, delta),
+            requested=requested,
             noise=self._noise_scales(),
             assumptions=("nobody sees more than one release",),
         )

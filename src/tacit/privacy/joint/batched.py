@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, least_std, require_coarse, whole_steps
 from tacit.kernels.raw import sums as sums
 from tacit.privacy import accounting, base
-from tacit.privacy.events import GaussianEvent, guaranteed
+from tacit.privacy.events import GaussianEvent
 from tacit.privacy.noise import GridLaw, Noise, weakest
 from tacit.publication import Publication
 from tacit.release import Release
@@ -193,8 +193,8 @@ class BatchSums(NoisySums[BatchSecret]):
         task: the public task.
         noise_std: standard deviation of the noise in every cell of every release, natural units; by
             default the least for what is requested.
-        requested_epsilon: what was asked for; the guarantee is computed from ``noise_std``.
-        requested_delta: likewise, and the delta at which epsilon is stated.
+        requested: epsilon and delta that were asked for, the delta being that at which epsilon is
+            stated; the guarantee is computed from ``noise_std``.
     """
 
     def __init__(
@@ -203,28 +203,23 @@ class BatchSums(NoisySums[BatchSecret]):
         task: Task,
         noise_std: float | None = None,
         *,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
     ) -> None:
         moved = statistic.sensitivity("l2", Relation.REPLACE_ONE) * task.participations
         if noise_std is None:
-            mu = accounting.gaussian_mu(requested_epsilon, requested_delta)
-            noise_std = least_std(moved, mu)
+            noise_std = least_std(moved, accounting.gaussian_mu(*requested))
         super().__init__(statistic, noise_std)
         base.require_room(statistic, task, GRID, self.noise_std)
         self.event = GaussianEvent.of(moved, self.noise_std)
-        lives = bounds_lifetimes(statistic)
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model="joint",
             mechanism=f"gaussian noise on the sum of every batch, each {task.counted} in one batch",
             accountant=f"one release per {task.counted}",
-            requested=(requested_epsilon, requested_delta),
+            requested=requested,
             noise={"batch std": self.noise_std},
             assumptions=base.TRUSTED,
-            lifetime=lives,
-            renews=True,
+            lifetime=bounds_lifetimes(statistic),
         )
 
     served: Literal["local", "joint"] | None = "joint"

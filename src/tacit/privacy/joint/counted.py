@@ -26,7 +26,7 @@ from tacit.privacy import accounting
 from tacit.privacy.base import TRUSTED, AuditRecord, LogLikelihoodRatio
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.state import CounterState
-from tacit.privacy.events import Event, GaussianEvent, PureEvent, guaranteed
+from tacit.privacy.events import Event, GaussianEvent, PureEvent
 from tacit.privacy.joint.batched import BatchSecret, GaussianLaw, NoisySums, SumsKind
 from tacit.privacy.noise import Noise, weakest
 from tacit.release import Release
@@ -142,8 +142,8 @@ class CountedSums(NoisySums[CountedSecret]):
             noise; by default the least for what is requested.
         kind: of the noise; Laplace noise goes through trees only, and is purely epsilon-private.
         batch: largest number of users between two releases.
-        requested_epsilon: what was asked for; the guarantee is computed from ``scale``.
-        requested_delta: likewise, and the delta at which epsilon is stated.
+        requested: epsilon and delta that were asked for, the delta being that at which epsilon is
+            stated; the guarantee is computed from ``scale``.
     """
 
     served: Literal["local", "joint"] | None = "joint"
@@ -157,12 +157,10 @@ class CountedSums(NoisySums[CountedSecret]):
         *,
         kind: SumsKind = "gaussian",
         batch: int,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
     ) -> None:
         if scale is None:
-            asked = requested_epsilon, requested_delta
-            scale = counted_noise(statistic, task, strategy, batch, *asked, kind)
+            scale = counted_noise(statistic, task, strategy, batch, *requested, kind)
         super().__init__(statistic, scale, kind)
         self.strategy = strategy
         self.batch = integer(batch, "batch", low=1)
@@ -175,13 +173,12 @@ class CountedSums(NoisySums[CountedSecret]):
         self.event: Event = (
             PureEvent(_pure(shift, self.scale)) if pure else GaussianEvent.of(shift, self.scale)
         )
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model="joint",
             mechanism=f"{kind} noise on running sums through a {self.strategy.name} counter",
             accountant="pure, one charge for the stream" if pure else "one charge for the stream",
-            requested=(requested_epsilon, requested_delta),
+            requested=requested,
             noise={
                 f"node {'scale' if pure else 'std'}": self.scale,
                 **self._norm(),
@@ -189,7 +186,6 @@ class CountedSums(NoisySums[CountedSecret]):
             },
             assumptions=TRUSTED,
             lifetime=bounds_lifetimes(statistic),
-            renews=True,
         )
 
     def renew(self, secret: CountedSecret) -> None:

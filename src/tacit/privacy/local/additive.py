@@ -20,7 +20,7 @@ from tacit.grid import GRID, TAIL, least_scale, require_coarse, whole_steps
 from tacit.kernels.raw.noise import add_scaled
 from tacit.privacy import accounting, bounded
 from tacit.privacy.base import LocalPrivatizer, Query, Secret, require_room
-from tacit.privacy.events import BoundedEvent, Event, GaussianEvent, PureEvent, guaranteed
+from tacit.privacy.events import BoundedEvent, Event, GaussianEvent, PureEvent
 from tacit.privacy.noise import GridLaw, Kind, Noise
 from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
@@ -138,8 +138,8 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         kind: "laplace", "gaussian", or "bounded" (simulated only).
         scales: noise scale of every block, in natural units (b, standard deviation or radius); by
             default the least for what is requested.
-        requested_epsilon: what was asked for; the guarantee is computed from ``scales`` alone.
-        requested_delta: likewise; also the delta at which a guarantee with one is stated.
+        requested: epsilon and delta that were asked for, the delta being that at which a guarantee
+            with one is stated; the guarantee is computed from ``scales`` alone.
     """
 
     def __init__(
@@ -149,15 +149,12 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         kind: Kind,
         scales: Mapping[str, float] | None = None,
         *,
-        requested_epsilon: float,
-        requested_delta: float = 0.0,
+        requested: tuple[float, float],
     ) -> None:
         self._statistic = statistic
         self.layout = statistic.layout
         times = task.participations
-        self.scales = dict(
-            scales or least_scales(statistic, kind, requested_epsilon, requested_delta, times)
-        )
+        self.scales = dict(scales or least_scales(statistic, kind, *requested, times))
         self.kind = kind
         self.secure = kind != "bounded"
         self.factors = whole_steps(self.layout.units)
@@ -169,14 +166,13 @@ class LocalAdditive(LocalPrivatizer[Secret]):
         reach = np.minimum(own + TAIL[kind] * self.noise_law.scales, 2.0**62)
         self._reach: IntArray = np.ceil(reach).astype(np.int64)
         self.max_increment = int(self._reach.max())
-        self.event = _event(statistic, kind, self.scales, times, requested_epsilon)
-        self.guarantee = guaranteed(
-            self.event,
+        self.event = _event(statistic, kind, self.scales, times, requested[0])
+        self.guarantee = self.event.guarantee(
             task,
             model="local",
             mechanism=f"{kind} noise on every cell of one report per {task.counted}",
             accountant=_SCOPES[kind],
-            requested=(requested_epsilon, requested_delta),
+            requested=requested,
             noise={f"{name} {_SCALE_NAMES[kind]}": s for name, s in self.scales.items()},
             assumptions=(ONE_REPORT,),
         )

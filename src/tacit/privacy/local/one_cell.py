@@ -21,7 +21,7 @@ from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.kernels.raw.cells import CellSums, add_hits, cell_index, estimate_cells
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
-from tacit.privacy.events import FiniteEvent, guaranteed
+from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, domains, marked
 from tacit.privacy.finite.channel import Pair
@@ -97,8 +97,7 @@ class OneCell(LocalPrivatizer[Secret]):
         oracles, times = self._used(), task.participations
         worst = max(oracle.epsilon for oracle in oracles.values())
         self.event = FiniteEvent(times * worst, self.channels(), times)
-        return guaranteed(
-            self.event,
+        return self.event.guarantee(
             task,
             model="local",
             mechanism="one question about one step of the trajectory, answered by "

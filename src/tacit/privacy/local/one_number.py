@@ -20,7 +20,7 @@ from tacit.grid import GRID, STEPS
 from tacit.kernels.public.scores import search_coins
 from tacit.policies.parametric import ParametricPolicy
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
-from tacit.privacy.events import FiniteEvent, guaranteed
+from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.sliding import Sliding, best_sliding
 from tacit.privacy.noise import Noise, Source, weakest
@@ -98,8 +98,7 @@ class OneNumber(LocalPrivatizer[Secret]):
         worst, times = self.randomizer.epsilon, task.participations
         total = worst if times == 1 else math.nextafter(times * worst, math.inf)
         self.event = FiniteEvent(total, self.channels(), times)
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model="local",
             mechanism=f"one output of a randomizer with {self.randomizer.outputs} outputs, "

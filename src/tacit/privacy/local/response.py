@@ -20,7 +20,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.raw.randomizers import debias, respond, round_sums
 from tacit.privacy.base import LocalPrivatizer, Query, Secret
-from tacit.privacy.events import FiniteEvent, guaranteed
+from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.guarantee import Guarantee
@@ -152,8 +152,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
         total = bits.epsilon if times == 1 else math.nextafter(times * bits.epsilon, math.inf)
         self.event = FiniteEvent(total, self.channels(), times)
         stds = {f"{n} std": math.sqrt(float(self.law(1).variance(n))) for n in self.trials}
-        return guaranteed(
-            self.event,
+        return self.event.guarantee(
             task,
             model="local",
             mechanism=f"randomized response on every step's cells, one report per {task.counted}",

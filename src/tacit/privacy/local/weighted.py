@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import FINE, GRID, TAIL, least_std, require_coarse, whole_steps
 from tacit.privacy import accounting
 from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, require_room
-from tacit.privacy.events import GaussianEvent, guaranteed
+from tacit.privacy.events import GaussianEvent
 from tacit.privacy.noise import GridLaw, Noise, Source, weakest
 from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
@@ -75,8 +75,8 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         statistic: what is sent; asked for its own sensitivity and, if it has some, its weights.
         task: the public task.
         noise_std: sigma, natural units; by default the least for what is requested.
-        requested_epsilon: what was asked for; the guarantee is computed from ``noise_std`` alone.
-        requested_delta: likewise, and the delta at which epsilon is stated.
+        requested: epsilon and delta that were asked for, the delta being that at which epsilon is
+            stated; the guarantee is computed from ``noise_std`` alone.
     """
 
     served = None
@@ -88,8 +88,7 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         task: Task,
         noise_std: float | None = None,
         *,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
     ) -> None:
         self.statistic = statistic
         self.layout = statistic.layout
@@ -100,7 +99,7 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
         times = task.participations
         if noise_std is None:
-            mu = accounting.gaussian_mu(requested_epsilon, requested_delta) / math.sqrt(times)
+            mu = accounting.gaussian_mu(*requested) / math.sqrt(times)
             noise_std = least_std(self._sensitivity, mu)
         self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
         require_coarse("noise", self.noise_std)
@@ -110,14 +109,13 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         self._own = statistic.sensitivity("l1", Relation.ADD_REMOVE_ONE) / GRID
         self.max_increment = int(self._reach(np.ones(self.layout.size)).max())
         self.event = GaussianEvent.of(math.sqrt(times) * self._sensitivity, self.noise_std)
-        self.guarantee = guaranteed(
-            self.event,
+        self.guarantee = self.event.guarantee(
             task,
             model="local",
             mechanism=f"gaussian noise on one report per {task.counted}, in proportion to public "
             "weights",
             accountant="joint over all blocks",
-            requested=(requested_epsilon, requested_delta),
+            requested=requested,
             noise={"std at weight 1": self.noise_std, "sensitivity": self._sensitivity},
             assumptions=(ONE_REPORT,),
         )

@@ -20,7 +20,6 @@ from tacit.grid import STEPS
 from tacit.kernels.raw import sums
 from tacit.policies.parametric import ParametricPolicy
 from tacit.privacy.base import Privatizer, Query, Report
-from tacit.privacy.events import guaranteed
 from tacit.privacy.finite import chances as odds
 from tacit.privacy.finite.sliding import UNLIKELY, Sliding
 from tacit.privacy.finite.subset import KaryResponse
@@ -59,8 +58,8 @@ class ShuffledReturns(Privatizer[HeldReports]):
         statistic: return and shared direction.
         task: the public task.
         crowd: people of a batch with the same direction.
-        requested_epsilon: central, of everything one person sends.
-        requested_delta: likewise; at which the central guarantee is stated.
+        requested: central epsilon and delta of everything one person sends, the delta being that at
+            which the central guarantee is stated.
         randomizer: of a report; by default the least noisy one for what is requested.
     """
 
@@ -72,14 +71,12 @@ class ShuffledReturns(Privatizer[HeldReports]):
         task: Task,
         *,
         crowd: int,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
         randomizer: Sliding | None = None,
     ) -> None:
         self.crowd, self.crowds = integer(crowd, "crowd", low=1), statistic.directions
         self.batch = self.crowd * self.crowds
-        asked = requested_epsilon, requested_delta
-        self.randomizer = randomizer or words_for(self.crowd, task, *asked)
+        self.randomizer = randomizer or words_for(self.crowd, task, *requested)
         spent = task.participations * self.randomizer.epsilon
         self.local = OneNumber(
             RoundedReturn(task, self.randomizer.largest),
@@ -88,23 +85,22 @@ class ShuffledReturns(Privatizer[HeldReports]):
             requested_epsilon=math.nextafter(spent, math.inf),
         )
         self.layout = self.local.layout
-        self.guarantee = self._account(task, *asked)
+        self.guarantee = self._account(task, requested)
 
-    def _account(self, task: Task, epsilon: float, delta: float) -> Guarantee:
+    def _account(self, task: Task, requested: tuple[float, float]) -> Guarantee:
         """As if chances were those of a k-ary response, the likely one rounded up."""
         own = math.ceil(Fraction(self.randomizer.likely * odds.ONE, self.randomizer.total))
         blanket = Blanket((KaryResponse(WORDS, 1, own),))
-        self.event = CrowdEvent((blanket,), self.crowd, task.participations, epsilon)
+        self.event = CrowdEvent((blanket,), self.crowd, task.participations, requested[0])
         view = self.local.guarantee
-        stated = guaranteed(
-            self.event,
+        stated = self.event.guarantee(
             task,
             model="shuffle",
             mechanism=f"one of {WORDS} words about one return, by k-ary randomized response; "
             f"opened in batches of {self.batch:,} people, {self.crowd:,} with each direction",
             accountant=f"privacy blanket of {self.crowd:,} people with the same policy and "
             "direction, by tilted convolution, rounded up",
-            requested=(epsilon, delta),
+            requested=requested,
             noise=dict(view.noise),
             assumptions=(
                 *view.assumptions[:1],

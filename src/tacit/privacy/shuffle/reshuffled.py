@@ -52,8 +52,7 @@ class ReshuffledBits(LocalResponse):
     Args:
         statistic: visit counts, pooled over stages.
         task: the public task.
-        requested_epsilon: as in the paper, that of a single bit.
-        requested_delta: as in the paper, of the claimed amplification.
+        requested: as in the paper, epsilon of a single bit and delta of the claimed amplification.
         reward_bits: m, a power of two: rewards on their grid are then encoded without bias.
     """
 
@@ -62,16 +61,15 @@ class ReshuffledBits(LocalResponse):
         statistic: VisitCounts,
         task: Task,
         *,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
         reward_bits: int = 1,
     ) -> None:
         m = integer(reward_bits, "reward_bits", low=1, high=MOST_REWARD_BITS)
         if m & (m - 1):
             raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
-        epsilon = number(requested_epsilon, "requested_epsilon", low=0.0, low_open=True)
+        epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
         self.reward_bits = m
-        self._delta_asked = number(requested_delta, "requested_delta", low=0.0, high=1.0)
+        self._delta_asked = number(requested[1], "requested_delta", low=0.0, high=1.0)
         masses = {**statistic.masses, "reward": m * statistic.masses["reward"]}
         row = sum(masses[block.name] * block.size for block in statistic.layout.blocks)
         differing = min(2 * sum(masses.values()), row)

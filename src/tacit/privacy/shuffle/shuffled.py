@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.public.questions import KINDS, REWARD, STEP
 from tacit.kernels.raw import sums
 from tacit.privacy.base import Privatizer, Query, Report, Secret
-from tacit.privacy.events import Event, guaranteed
+from tacit.privacy.events import Event
 from tacit.privacy.finite.cell_answers import domains
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
@@ -115,8 +115,8 @@ class Shuffled(Privatizer[HeldReports]):
         task: the public task.
         crowd: users of a batch who hide each other.
         colluders: users of a batch who may work together with whoever looks at it.
-        requested_epsilon: central, of everything one person sends.
-        requested_delta: likewise; at which the central guarantee is stated.
+        requested: central epsilon and delta of everything one person sends, the delta being that at
+            which the central guarantee is stated.
     """
 
     batch: int
@@ -128,8 +128,7 @@ class Shuffled(Privatizer[HeldReports]):
         *,
         crowd: int,
         colluders: int = 0,
-        requested_epsilon: float,
-        requested_delta: float,
+        requested: tuple[float, float],
     ) -> None:
         self.local = local
         self.layout = local.layout
@@ -138,7 +137,7 @@ class Shuffled(Privatizer[HeldReports]):
         self.crowds = self.statistic.horizon if local.public_step else 1
         self.hidden = hidden_among(crowd, colluders)
         self.batch = self.crowd * self.crowds
-        self.guarantee = self._account(task, colluders, requested_epsilon, requested_delta)
+        self.guarantee = self._account(task, colluders, requested)
 
     @classmethod
     def calibrated(
@@ -183,24 +182,22 @@ class Shuffled(Privatizer[HeldReports]):
             task,
             crowd=crowd,
             colluders=colluders,
-            requested_epsilon=epsilon,
-            requested_delta=delta,
+            requested=(epsilon, delta),
         )
 
-    def _account(self, task: Task, colluders: int, epsilon: float, delta: float) -> Guarantee:
+    def _account(self, task: Task, colluders: int, requested: tuple[float, float]) -> Guarantee:
         times, view = task.participations, self.local.guarantee
-        asked = number(epsilon, "requested_epsilon", low=0.0, low_open=True)
+        asked = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
         self.event = CrowdEvent(tuple(self.blankets()), self.hidden, times, asked)
         who = "policy and step, worst step" if self.crowds > 1 else "policy and unknown steps"
-        stated = guaranteed(
-            self.event,
+        stated = self.event.guarantee(
             task,
             model="shuffle",
             mechanism=f"{view.mechanism}; opened in batches of {self.batch:,} users",
             accountant=f"privacy blanket of {self.hidden:,} users with the same {who}, by tilted "
             "convolution, rounded up"
             + (f"; {times} participations as a group" if times > 1 else ""),
-            requested=(epsilon, delta),
+            requested=requested,
             noise=dict(view.noise),
             assumptions=(
                 *view.assumptions,
