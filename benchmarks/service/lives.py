@@ -97,7 +97,7 @@ class Returning(World):
         life = together([messages.unpack_trajectory(report["message"], self.horizon)])
         coin = np.array([messages.coin(self.deployment.task_id, report["id"])])
         row = np.zeros(self.deployment.bound.statistic.layout.size, dtype=np.int64)
-        self.statistic.add_people(life, self.publication, coin, NOBODY, memory, row)
+        self.statistic.add_people(life, self.publication, coin, memory.of(NOBODY), row)
         return row
 
     def _follow(self) -> list[str]:

@@ -185,8 +185,8 @@ class Learner:
         ``who`` says who they are: by default nobody came before.
         """
         assert self.publication is not None and self.memory is not None
-        people = coins if who is None else who
-        self._lifetime.add_people(lives, self.publication, coins, people, self.memory, out)
+        people = self.memory.of(coins if who is None else who)
+        self._lifetime.add_people(lives, self.publication, coins, people, out)
 
     @cached_property
     def _contribution(self) -> IntArray:

@@ -177,7 +177,7 @@ class StatisticContract:
                 for k in rng.choice(rng.integers(len(trips), size=some), size=often):
                     coins, who = np.array([case.coin]), np.zeros(1, dtype=np.int64)
                     trip = together([trips[k]])
-                    statistic.add_people(trip, case.entry, coins, who, memory, out)
+                    statistic.add_people(trip, case.entry, coins, memory.of(who), out)
                 rows.append(out * statistic.layout.units)
             self.check(case, np.array(rows))
 

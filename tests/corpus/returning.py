@@ -51,9 +51,9 @@ def forgetful(statistic: Any) -> Any:
     """Every participation begins with a blank memory, as if somebody new came."""
 
     class Forgetful(type(statistic)):  # type: ignore[misc]
-        def add_people(self, lives, publication, coins, who, memory, out, forget=False) -> None:  # type: ignore[no-untyped-def]
-            memory.taught[who], memory.spent[who] = 0, 0
-            super().add_people(lives, publication, coins, who, memory, out, forget)
+        def add_people(self, lives, publication, coins, people, out) -> None:  # type: ignore[no-untyped-def]
+            people.taught[people.who], people.spent[people.who] = 0, 0
+            super().add_people(lives, publication, coins, people, out)
 
     broken = copy.copy(statistic)
     broken.__class__ = Forgetful
@@ -208,15 +208,15 @@ class AsksForAll:
 class FreeTrifles(NormBudget):
     """What is shorter than an eighth of what is left costs nothing."""
 
-    def add_people(self, lives, publication, coins, who, memory, out, forget=False) -> None:  # type: ignore[no-untyped-def]
-        for row, person in enumerate(who):
+    def add_people(self, lives, publication, coins, people, out) -> None:  # type: ignore[no-untyped-def]
+        for row, person in enumerate(people.who):
             own = Lives(*(part[row : row + 1] for part in lives))
-            before, one = int(memory.spent[person]), np.zeros_like(out)
-            coin = coins[row : row + 1]
-            super().add_people(own, publication, coin, who[row : row + 1], memory, one, forget)
+            before, one = int(people.spent[person]), np.zeros_like(out)
+            coin, alone = coins[row : row + 1], people._replace(who=people.who[row : row + 1])
+            super().add_people(own, publication, coin, alone, one)
             out += one
-            if 8 * (memory.spent[person] - before) < self.budget - before:
-                memory.spent[person] = before
+            if 8 * (people.spent[person] - before) < self.budget - before:
+                people.spent[person] = before
 
 
 def short_visits_exceed_the_budget(kind: type[NormBudget]) -> bool:
@@ -232,7 +232,7 @@ def short_visits_exceed_the_budget(kind: type[NormBudget]) -> bool:
     step = Lives(here, here[:, :1], np.ones((1, 1)))
     for _ in range(200):
         out = np.zeros(budget.layout.size, dtype=np.int64)
-        budget.add_people(step, entry, who, who, memory, out)
+        budget.add_people(step, entry, who, memory.of(who), out)
         total += float(np.linalg.norm(out * budget.layout.units))
     return total > budget.budget * GRID * (1 + 1e-9)
 

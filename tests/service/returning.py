@@ -115,7 +115,9 @@ class Reference:
         memory = self.memories.setdefault(person, self.statistic.memory(1))
         coin = np.array([messages.coin(deployment.task_id, report.id)])
         nobody = np.zeros(1, dtype=np.int64)
-        self.statistic.add_people(together([life]), publication, coin, nobody, memory, self.total)
+        self.statistic.add_people(
+            together([life]), publication, coin, memory.of(nobody), self.total
+        )
 
     def renew(self) -> None:
         """A new period."""

@@ -115,7 +115,7 @@ def test_what_is_remembered_of_people_is_nowhere_in_clear(
     row = np.zeros(deployment.bound.statistic.layout.size, dtype=np.int64)
     nobody = np.zeros(1, dtype=np.int64)
     statistic = deployment.bound.statistic
-    statistic.add_people(together([life]), publication, nobody, nobody, memory, row)
+    statistic.add_people(together([life]), publication, nobody, memory.of(nobody), row)
     assert memory.spent[0] > 4
     service = Service(path, port)
     service.start()

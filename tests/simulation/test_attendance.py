@@ -140,7 +140,7 @@ def test_a_batch_by_the_clock_may_hold_everybody() -> None:
             total = np.zeros(size, dtype=np.int64)
             for person, one in lived:
                 who = np.array([person])
-                visits.add_people(together([one]), entry, who, who, memory, total)
+                visits.add_people(together([one]), entry, who, memory.of(who), total)
             mechanism.absorb_sums(secret, total, 8, entry, quiet)
             mechanism.release(secret, Query(t + 1), quiet)
             found.append(secret.counter.public["row"] * visits.layout.units)

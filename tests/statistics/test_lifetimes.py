@@ -80,7 +80,7 @@ class Life:
         out, one = np.zeros(self.items.shape[1], dtype=np.int64), np.zeros(1, dtype=np.int64)
         if not self._remembers:
             self._memory.clear()
-        self._statistic.add_people(together([trip]), publication, one, one, self._memory, out)
+        self._statistic.add_people(together([trip]), publication, one, self._memory.of(one), out)
         self.items[step] += out * self._statistic.layout.units
 
 
@@ -364,6 +364,6 @@ def test_counts_cannot_exceed_the_number_of_people() -> None:
             for _ in range(10)
         ]
         coins = np.arange(10)
-        statistic.add_people(together(lived), entry(statistic), coins, coins, memory, out)
+        statistic.add_people(together(lived), entry(statistic), coins, memory.of(coins), out)
     totals = statistic.layout.views(out * statistic.layout.units)["totals"]
     assert (totals == 5.0).all() and (memory.spent == 6).all()

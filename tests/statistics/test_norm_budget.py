@@ -70,7 +70,7 @@ def test_the_sum_of_norms_of_a_life_is_within_the_budget(name: str) -> None:
         out = np.zeros(statistic.layout.size, dtype=np.int64)
         person = np.zeros(1, dtype=np.int64)
         sent = shouted(life, 10.0 ** (k % 3))
-        statistic.add_people(lived(sent), entry, np.array([k]), person, memory, out)
+        statistic.add_people(lived(sent), entry, np.array([k]), memory.of(person), out)
         norms.append(np.linalg.norm(out * statistic.layout.units))
         total += norms[-1]
         assert total <= statistic.budget * GRID * (1 + 1e-12)
@@ -105,7 +105,7 @@ def test_two_lives_are_within_the_sensitivity_through_a_counter(seed: int) -> No
             out = np.zeros(size, dtype=np.int64)
             life = shouted(PROBLEMS["tacit-control"].rollout(policy, rng), -1.0 if world else 1.0)
             who = np.zeros(1, dtype=np.int64)
-            statistic.add_people(lived(life), entry, np.array([int(t)]), who, memory, out)
+            statistic.add_people(lived(life), entry, np.array([int(t)]), memory.of(who), out)
             rows[world, t] += out * statistic.layout.units
     groups, totals = np.full(size, -1), np.zeros(0, dtype=np.int64)
     for counter in (strategy("toeplitz", steps), Fading(steps, 0.8, 1.0, groups, totals)):
@@ -156,7 +156,7 @@ def test_short_participations_are_paid_for(name: str, first: list, second: list,
             life = short(LONG[name].rollout(entry.for_user(0).policy, rng), length)
             for _ in range(times):
                 out, before = np.zeros(statistic.layout.size, dtype=np.int64), memory.spent[0]
-                statistic.add_people(lived(life), entry, who, who, memory, out)
+                statistic.add_people(lived(life), entry, who, memory.of(who), out)
                 steps = float(np.linalg.norm(out * statistic.layout.units)) / GRID
                 assert steps <= int(memory.spent[0] - before) * (1 + 1e-12)
                 total, life_sum = total + steps, life_sum + out * statistic.layout.units
@@ -175,7 +175,7 @@ def test_a_short_participation_costs_no_more_than_it_adds(name: str) -> None:
     taught = []
     for _ in range(2000):
         out = np.zeros(statistic.layout.size, dtype=np.int64)
-        statistic.add_people(lived(life), entry, who, who, memory, out)
+        statistic.add_people(lived(life), entry, who, memory.of(who), out)
         taught.append(float(np.linalg.norm(out * statistic.layout.units)) / GRID)
         if not out.any():
             break
@@ -281,7 +281,7 @@ def test_no_two_lives_are_farther_apart_than_declared(name: str, seed: int) -> N
                     tried, spent = rows[world].copy(), int(memories[world].spent[0])
                     out, here = np.zeros(size, dtype=np.int64), statistic.memory(1)
                     here.spent[0] = spent
-                    statistic.add_people(together([trip]), entry, who, who, here, out)
+                    statistic.add_people(together([trip]), entry, who, here.of(who), out)
                     tried[t] += out * statistic.layout.units
                     far = float(np.linalg.norm(C @ (tried - rows[1 - world])))
                     best = max(best, (far, tried, int(here.spent[0])), key=lambda b: b[0])

@@ -197,7 +197,7 @@ def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
             memory.clear()
         one, row = together([life[number % case.visits]]), out[begins.index(at)]
         who = np.zeros(1, dtype=np.int64)
-        statistic.add_people(one, case.publication, np.array([at]), who, memory, row)
+        statistic.add_people(one, case.publication, np.array([at]), memory.of(who), row)
     return out
 
 
@@ -302,7 +302,7 @@ class WatchedLife(Watched):
         other = np.zeros_like(own)
         unlived, who = together([lived[1 - self._world][visit]]), np.zeros(1, dtype=np.int64)
         coins = np.array([self.served])
-        self._lifetime.add_people(unlived, publication, coins, who, self._unlived, other)
+        self._lifetime.add_people(unlived, publication, coins, self._unlived.of(who), other)
         self._instead[0][-1][1 - self._world][:] += other - own
         self._add(own, self._report(own, publication, self.served)[0])
 

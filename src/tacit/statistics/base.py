@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ def counted(name: str, *shape: int) -> Block:
 
 
 def visits_moved(
-    weights: tuple[float, float, float], visits: int, norm: Norm, relation: Relation
+    weights: tuple[float, float, float], visits: int, norm: Norm, replaced: bool
 ) -> float:
     """What so many counted visits of one person move at most: L1, or the square of L2.
 
@@ -113,11 +113,10 @@ def visits_moved(
         weights: of where visits lead, of what they earn, and of totals; 0 for what is not counted.
         visits: how many of one person are counted; those of one pair n^2 times in squared L2.
         norm: "l1" or "l2".
-        relation: which datasets are neighbours.
+        replaced: whether one person's visits take the place of another one's.
     """
     led, earned, total = weights
-    replaced = relation is Relation.REPLACE_ONE
-    people = 2 if replaced else 1
+    people = 1 + replaced
     if norm == "l1":
         return people * visits * (led + 0.5 * (earned + total))
     apart = (earned**2 + total**2) / 4
@@ -195,7 +194,24 @@ class ReadsPublication(Protocol):
         """
 
 
-class BatchStatistic(ABC):
+class BoundedSum(ABC):
+    """A sum over people that refuses questions about its bound that are asked wrongly."""
+
+    layout: Layout
+
+    def sensitivity(
+        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+    ) -> float:
+        """See :meth:`Bounded.sensitivity`; what it is, is said where it is worked out."""
+        weights = block_weights(self.layout, norm, relation, scale)
+        return self._sensitivity(weights, norm, relation is Relation.REPLACE_ONE)
+
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
+        """With a weight for every block; one person is replaced by another, or removed."""
+        raise NotImplementedError
+
+
+class BatchStatistic(BoundedSum):
     """A statistic that adds up many users of one publication; one user is a batch of one."""
 
     @abstractmethod
@@ -221,6 +237,21 @@ class BatchStatistic(ABC):
         self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)
 
 
+class People(NamedTuple):
+    """Who lived through some participations, with their memory: as private as they are."""
+
+    who: IntArray  # by participation, the person's row in the memory
+    taught: npt.NDArray[np.uint8]
+    spent: IntArray
+    forget: bool  # every row is a person of their own, and the memory is blank again after it
+
+    def __repr__(self) -> str:
+        return f"People(participations={len(self.who)}, content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RawDataLeak("People hold what they did and cannot be pickled or copied")
+
+
 class Memory:
     """What people have taught so far, one row per person: raw. Never printed, never pickled.
 
@@ -243,6 +274,10 @@ class Memory:
         return cls(
             np.zeros((people, memory_size), dtype=np.uint8), np.zeros(people, dtype=np.int64)
         )
+
+    def of(self, who: IntArray, forget: bool = False) -> People:
+        """The people of these rows, as statistics take them; what they teach is remembered here."""
+        return People(who, self.taught, self.spent, forget)
 
     def clear(self) -> None:
         """Forget everything: a new period begins."""
@@ -282,18 +317,11 @@ class LifetimeStatistic(BatchStatistic):
     ) -> None:
         """Add the contributions of strangers, who are forgotten at once."""
         rows = np.zeros(len(lives.rewards), dtype=np.int64)
-        self.add_people(lives, publication, coins, rows, self.memory(1), out, forget=True)
+        self.add_people(lives, publication, coins, self.memory(1).of(rows, forget=True), out)
 
     @abstractmethod
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        who: IntArray,
-        memory: Memory,
-        out: IntArray,
-        forget: bool = False,
+        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
     ) -> None:
         """Add what many participations teach, in their order.
 
@@ -301,10 +329,8 @@ class LifetimeStatistic(BatchStatistic):
             lives: what was lived through, one participation per row.
             publication: the entry that all of them acted on.
             coins: the public ids of their reports.
-            who: by row, the person's row in the memory.
-            memory: what these people have taught before; brought up to date.
+            people: who they were, and what these people have taught before; brought up to date.
             out: flat integer vector of the layout's size.
-            forget: every row is a person of their own, and the memory is blank again after it.
         """
 
 

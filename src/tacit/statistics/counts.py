@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tacit.grid import STEPS
 from tacit.kernels.raw.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, counted
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
@@ -52,13 +51,13 @@ class VisitCounts(BatchStatistic):
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
         blocks = [
-            Block("reward", cells, 1.0 / STEPS),
+            counted("reward", *cells),
             Block("visits", cells),
             Block("transitions", (*cells, S)),
         ]
         if squares:
             self.masses["reward_squares"] = H
-            blocks.append(Block("reward_squares", cells, 1.0 / STEPS))
+            blocks.append(counted("reward_squares", *cells))
         self.layout = Layout(blocks)
         self.pairs = task.pairs
 
@@ -76,9 +75,7 @@ class VisitCounts(BatchStatistic):
         """Add the counts of many users, one trajectory per row."""
         add_visits(*lives, self.horizon, self.pairs.first, self.pairs.number, *self.tables(out))
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Exact, jointly over all blocks (docs/papers/tabular_ldp.md#sensitivity).
 
         Each block carries a total mass m of at most H (transitions: H - 1), one unit per step.
@@ -87,14 +84,12 @@ class VisitCounts(BatchStatistic):
         table per stage every step has a cell of its own, (sum m)^(1/2). Replace-one, pooled:
         L1 = 6H - 2 and L2 = sqrt(4H^2 + 2(H-1)^2) without squares.
         """
-        weights = block_weights(self.layout, norm, relation, scale)
-        moved = 2 if relation is Relation.REPLACE_ONE else 1
+        moved = 1 + replaced
         if norm == "l1":
-            return moved * sum(weights[name] * mass for name, mass in self.masses.items())
+            return moved * sum(w[name] * mass for name, mass in self.masses.items())
         power = 2 if self.stages == 1 else 1
-        return math.sqrt(
-            moved * sum(weights[name] ** 2 * mass**power for name, mass in self.masses.items())
-        )
+        squared = sum(w[name] ** 2 * mass**power for name, mass in self.masses.items())
+        return math.sqrt(moved * squared)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in one pair (s, a) with reward 1, against always in another one.
@@ -132,9 +127,9 @@ class JointCounts(BatchStatistic):
         self.reward_step = math.sqrt(share) * STEPS
         self.stages = 1 if self.pooled else H
         cells = (self.stages, *task.pairs.shape())
-        blocks = [Block("transitions", (*cells, S), 1.0 / STEPS)]
+        blocks = [counted("transitions", *cells, S)]
         if self.learned:
-            blocks.append(Block("reward", cells, 1.0 / STEPS))
+            blocks.append(counted("reward", *cells))
         self.layout = Layout(blocks)
 
     @property
@@ -160,20 +155,16 @@ class JointCounts(BatchStatistic):
             views["reward"].reshape(G, X) if self.learned else np.zeros((0, X), dtype=np.int64),
         )
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Exact, jointly over both blocks: H repetitions of the worst pair of steps.
 
         Squared L2 of two steps: 2 n^2 + r^2 for another s' at the same (s, a) with rewards 0 and 1,
         which no other pair exceeds. Pooled stages add up, separate ones add squares (a last stage
         moves two cells only if (s, a) differ: bounded alike).
         """
-        w = block_weights(self.layout, norm, relation, scale)
         count = w["transitions"] * self.step / STEPS
         paid = w.get("reward", 0.0) * (self.reward_step + 1.0) / STEPS if self.learned else 0.0
         H = self.task.horizon
-        replaced = relation is Relation.REPLACE_ONE
         if norm == "l1":
             return H * (2.0 * count + paid if replaced else count + 0.5 * paid)
         step = math.sqrt(2.0 * count**2 + paid**2 if replaced else count**2 + 0.25 * paid**2)
@@ -230,13 +221,10 @@ class PolicyTransitions(BatchStatistic):
             table[h, np.arange(S), np.clip(actions[h], 0, A - 1)] = 1.0
         return flat
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Every stage moves a 1 from one cell to another."""
-        weight = block_weights(self.layout, norm, relation, scale)["transitions"]
-        moved = (self.sizes[0] - 1) * (2 if relation is Relation.REPLACE_ONE else 1)
-        return weight * (moved if norm == "l1" else math.sqrt(moved))
+        moved = (self.sizes[0] - 1) * (1 + replaced)
+        return w["transitions"] * (moved if norm == "l1" else math.sqrt(moved))
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first state, against always in the last."""
@@ -255,11 +243,8 @@ class Nothing(BatchStatistic):
     ) -> None:
         """Add nothing."""
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Zero: no trajectory changes an empty vector."""
-        block_weights(self.layout, norm, relation, scale)
         return 0.0
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from tacit.arrays import IntArray
 from tacit.kernels.raw.first_visits import add_first_returns
-from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
     Layout,
     LifetimeStatistic,
-    Memory,
     Norm,
-    Relation,
-    block_weights,
+    People,
     counted,
     visits_moved,
 )
-from tacit.task.task import Task, table_sizes
+from tacit.statistics.first_visits import apart, trip
+from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
 
 
@@ -65,41 +63,22 @@ class FirstReturns(LifetimeStatistic):
         return 0.5
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        who: IntArray,
-        memory: Memory,
-        out: IntArray,
-        forget: bool = False,
+        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
     ) -> None:
         """First visits of states."""
         task, views = self.task, self.layout.views(out)
         table = task.horizon, task.pairs.first, task.pairs.number
         bounds = self.cap, task.end_reward, task.returns[1]
-        add_first_returns(
-            *lives,
-            *table,
-            *bounds,
-            who,
-            memory.taught,
-            memory.spent,
-            forget,
-            views["returns"],
-            views["totals"],
-        )
+        sums = views["returns"], views["totals"]
+        add_first_returns(*lives, *table, *bounds, *people, *sums)
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.
 
         A pair that both people count moves returns by at most 1, one that only one of them counts
         moves returns and totals by 1/2 each.
         """
-        w = block_weights(self.layout, norm, relation, scale)
-        moved = visits_moved((0.0, w["returns"], w["totals"]), self.visits, norm, relation)
+        moved = visits_moved((0.0, w["returns"], w["totals"]), self.visits, norm, replaced)
         return moved if norm == "l1" else math.sqrt(moved)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
@@ -111,24 +90,10 @@ class FirstReturns(LifetimeStatistic):
         first, m = self.task.pairs.first, self.visits
         alive = np.flatnonzero(np.diff(first))
         rich = alive[np.argsort(-np.diff(first)[alive], kind="stable")]
-        low = self._trip(first[rich[:m]], 0.0)
+        low = trip(self.task, first[rich[:m]], 0.0)
         ways = [
-            (low, self._trip(first[rich[:m] + 1] - 1, 0.0)),
-            (low, self._trip(first[rich[::-1][:m]], 0.0)),
-            (low, self._trip(first[rich[:m]], 1.0)),
+            (low, trip(self.task, first[rich[:m] + 1] - 1, 0.0)),
+            (low, trip(self.task, first[rich[::-1][:m]], 0.0)),
+            (low, trip(self.task, first[rich[:m]], 1.0)),
         ]
-        return max(ways, key=self._apart)
-
-    def _trip(self, order: IntArray, reward: float) -> Trajectory:
-        """Through these pairs, one of each state, and round again."""
-        pairs = self.task.pairs
-        x = np.resize(order, self.task.horizon)
-        states = np.append(pairs.state[x], pairs.state[x[0]])
-        return Trajectory(states, pairs.action[x], np.full(len(x), reward))
-
-    def _apart(self, lives: tuple[Trajectory, Trajectory]) -> float:
-        rows = np.zeros((2, self.layout.size), dtype=np.int64)
-        entry = Publication(0, uniform_policy(*table_sizes(self.task)))
-        for life, row in zip(lives, rows, strict=True):
-            self.contribute(life, entry, 0, row)
-        return float(np.linalg.norm((rows[1] - rows[0]) * self.layout.units))
+        return max(ways, key=partial(apart, self))

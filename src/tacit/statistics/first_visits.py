@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from tacit.publication import Publication
 from tacit.statistics.base import (
     Layout,
     LifetimeStatistic,
-    Memory,
     Norm,
-    Relation,
-    block_weights,
+    People,
     context_array,
     counted,
     visits_moved,
@@ -91,14 +89,7 @@ class FirstVisits(LifetimeStatistic):
         return float(self.often)
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        who: IntArray,
-        memory: Memory,
-        out: IntArray,
-        forget: bool = False,
+        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
@@ -112,19 +103,14 @@ class FirstVisits(LifetimeStatistic):
             self.cap,
             self.refresh,
             self.often,
-            who,
-            memory.taught,
-            memory.spent,
-            forget,
+            *people,
             views["transitions"],
             views.get("gains", none),
             views["totals"],
             views.get("starts", none),
         )
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Jointly over all blocks; with weights 1, L2^2 = 3 c min(H, c m) + 2 for start states.
 
         Two people count n and n' visits of a pair. Its transitions differ by at most n^2 + n'^2 in
@@ -132,12 +118,11 @@ class FirstVisits(LifetimeStatistic):
         squares of the last two add up to (n^2 + n'^2) / 2. Over all pairs n^2 <= c n, and the
         visits of one person are at most min(H, c m).
         """
-        w = block_weights(self.layout, norm, relation, scale)
         seen = (w["transitions"], w.get("gains", 0.0), w["totals"])
-        people, start = (2 if relation is Relation.REPLACE_ONE else 1), w.get("starts", 0.0)
+        people, start = 1 + replaced, w.get("starts", 0.0)
         if norm == "l1":
-            return visits_moved(seen, self.steps, norm, relation) + people * start
-        squared = visits_moved(seen, self.often * self.steps, norm, relation)
+            return visits_moved(seen, self.steps, norm, replaced) + people * start
+        squared = visits_moved(seen, self.often * self.steps, norm, replaced)
         return math.sqrt(squared + people * start**2)
 
     def worst_contexts(self) -> dict[str, dict[str, IntArray]]:
@@ -157,25 +142,26 @@ class FirstVisits(LifetimeStatistic):
         pairs, m = self.task.pairs, max(1, self.steps // self.often)
         orders = np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))
         ways = [
-            (self._trip(order[:m], 1.0, end), self._trip(other[:m], 0.0, end))
+            (trip(self.task, order[:m], 1.0, end), trip(self.task, other[:m], 0.0, end))
             for order in orders
             for other in (order[::-1], order[:m][::-1], np.roll(order[:m][::-1], 1))
-            for end in (0, -1)
+            for end in (0, len(pairs.number) - 1)
         ]
-        return max(ways, key=self._apart)
+        return max(ways, key=partial(apart, self))
 
-    def _trip(self, order: IntArray, reward: float, end: int) -> Trajectory:
-        """Round and round through these pairs, and to a state where that ends."""
-        pairs = self.task.pairs
-        x = np.resize(order, self.task.horizon)
-        states = np.append(pairs.state[x], np.arange(len(pairs.number))[end])
-        return Trajectory(states, pairs.action[x], np.full(len(x), reward))
 
-    def _apart(self, lives: tuple[Trajectory, Trajectory]) -> float:
-        """How far apart two contributions are if every pair is asked for."""
-        rows = np.zeros((2, self.layout.size), dtype=np.int64)
-        wanted = {"wanted": np.full(len(self.task.pairs.action), ASKED)}
-        entry = Publication(0, uniform_policy(*table_sizes(self.task)), wanted)
-        for life, row in zip(lives, rows, strict=True):
-            self.contribute(life, entry, 0, row)
-        return float(np.linalg.norm((rows[1] - rows[0]) * self.layout.units))
+def trip(task: Task, order: IntArray, reward: float, end: int | None = None) -> Trajectory:
+    """Round and round through these pairs, and to a state where that ends, or else began."""
+    x = np.resize(order, task.horizon)
+    states = np.append(task.pairs.state[x], task.pairs.state[x[0]] if end is None else end)
+    return Trajectory(states, task.pairs.action[x], np.full(len(x), reward))
+
+
+def apart(statistic: LifetimeStatistic, lives: tuple[Trajectory, Trajectory]) -> float:
+    """How far apart two contributions are if every pair is asked for."""
+    rows, task = np.zeros((2, statistic.layout.size), dtype=np.int64), statistic.task
+    wanted = {"wanted": np.full(len(task.pairs.action), ASKED)}
+    entry = Publication(0, uniform_policy(*table_sizes(task)), wanted)
+    for life, row in zip(lives, rows, strict=True):
+        statistic.contribute(life, entry, 0, row)
+    return float(np.linalg.norm((rows[1] - rows[0]) * statistic.layout.units))

@@ -12,7 +12,6 @@ too many pairs are replaced by the bound that holds for every phi of norm at mos
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -111,9 +110,9 @@ class LinearSums(base.BatchStatistic):
         p = d if is_one_hot(phi) else d * (d + 1) // 2
         self.layout = base.Layout(
             [
-                base.Block("gram", (H if self.collects_reward else before, p), 1.0 / STEPS),
-                base.Block("next", (before, d, S), 1.0 / STEPS),
-                base.Block("reward", (H if self.collects_reward else 0, d), 1.0 / STEPS),
+                base.counted("gram", H if self.collects_reward else before, p),
+                base.counted("next", before, d, S),
+                base.counted("reward", H if self.collects_reward else 0, d),
             ]
         )
         self._pairs = FeaturePairs(phi)
@@ -134,23 +133,20 @@ class LinearSums(base.BatchStatistic):
             views["reward"],
         )
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """L2: exact over all pairs of features, jointly over the blocks, plus rounding.
 
         Stages with tables of their own add in squares; in a pooled table H steps can all move the
         same way. L1: sqrt(cells) times that, a bound.
         """
-        factors = base.block_weights(self.layout, norm, relation, scale)
-        squares = [self._step(h, relation, factors) for h in range(self._stages)]
+        squares = [self._step(h, replaced, w) for h in range(self._stages)]
         if self.pooled:
             moved = self.horizon * math.sqrt(squares[0])
         else:
             moved = math.sqrt(sum(squares))
         cells = self.layout.size
-        rounding = (2 if relation is base.Relation.REPLACE_ONE else 1) * 0.5 / STEPS
-        rounding *= max(factors.values()) * (self.horizon if self.pooled else 1)
+        rounding = (1 + replaced) * 0.5 / STEPS
+        rounding *= max(w.values()) * (self.horizon if self.pooled else 1)
         l2 = moved + rounding * math.sqrt(cells)
         return l2 if norm == "l2" else math.sqrt(cells) * l2
 
@@ -158,7 +154,7 @@ class LinearSums(base.BatchStatistic):
     def _stages(self) -> int:
         return max(block.shape[0] for block in self.layout.blocks)
 
-    def _squares(self, h: int, factors: Mapping[str, float]) -> tuple[float, ...]:
+    def _squares(self, h: int, factors: dict[str, float]) -> tuple[float, ...]:
         """Squared weights of Gram matrices, next states and rewards at stage h."""
         shape = {block.name: block.shape[0] for block in self.layout.blocks}
         return tuple(
@@ -166,12 +162,12 @@ class LinearSums(base.BatchStatistic):
             for name, weight in zip(("gram", "next", "reward"), self.weights, strict=True)
         )
 
-    def _step(self, h: int, relation: base.Relation, factors: Mapping[str, float]) -> float:
+    def _step(self, h: int, replaced: bool, factors: dict[str, float]) -> float:
         """Squared distance that one replaced (or removed) step can make at stage h."""
         S, pairs = self.phi.shape[0], self._pairs
         gram, follow, reward = self._squares(h, factors)
         length2 = follow * (1 - 1 / S) + reward / 4
-        if relation is base.Relation.ADD_REMOVE_ONE:
+        if not replaced:
             norm2 = float(pairs.one.max())
             return float(gram * norm2**2 + length2 * norm2)
         least = (-follow / S if S > 1 else 0.0) - reward / 4
@@ -252,9 +248,9 @@ class CuratedTransitions(base.BatchStatistic):
         )
         self.layout = base.Layout(
             [
-                base.Block("gram", (H, packed), 1.0 / STEPS),
-                base.Block("table", (H, S, A, S), 1.0 / STEPS),
-                base.Block("reward", (H, S, A), 1.0 / STEPS),
+                base.counted("gram", H, packed),
+                base.counted("table", H, S, A, S),
+                base.counted("reward", H, S, A),
             ]
         )
         self.pairs = FeaturePairs(self.phi)
@@ -282,24 +278,22 @@ class CuratedTransitions(base.BatchStatistic):
             return self.equal_weights
         return table
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """A bound for the whole vector: Gram matrices by pairs, two cells per stage for the rest.
 
         Mechanisms ask for the block they release (the others scaled to 0).
         """
-        factors = base.block_weights(self.layout, norm, relation, scale)
-        H, w, d = self.horizon, self.largest_weight, self.phi.shape[2]
-        twice = 2 if relation is base.Relation.REPLACE_ONE else 1
-        worst = self.pairs.gram if relation is base.Relation.REPLACE_ONE else self.pairs.one**2
-        gram = w * math.sqrt(self.pairs.worst(worst)) + twice * 0.5 / STEPS * d
-        moved = {"gram": gram, "table": math.sqrt(twice) * w, "reward": math.sqrt(twice) * w}
-        l2 = math.sqrt(H * sum((factors[name] * moved[name]) ** 2 for name in moved))
+        H, most, d = self.horizon, self.largest_weight, self.phi.shape[2]
+        twice = 1 + replaced
+        worst = self.pairs.gram if replaced else self.pairs.one**2
+        gram = most * math.sqrt(self.pairs.worst(worst)) + twice * 0.5 / STEPS * d
+        cell = math.sqrt(twice) * most
+        moved = {"gram": gram, "table": cell, "reward": cell}
+        l2 = math.sqrt(H * sum((w[name] * moved[name]) ** 2 for name in moved))
         if norm == "l2":
             return l2
         cells = {"gram": d * (d + 1) // 2, "table": twice, "reward": twice}
-        return float(H * sum(factors[n] * moved[n] * math.sqrt(cells[n]) for n in moved))
+        return float(H * sum(w[n] * moved[n] * math.sqrt(cells[n]) for n in moved))
 
     def largest_cell(self) -> float:
         """What one user can add to a cell at most."""

@@ -7,7 +7,7 @@ not grow with episodes or steps. Proof of the sensitivities: proofs/logs.md.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,7 +20,7 @@ from tacit.kernels.raw.log_rows import (
     add_logged_visits,
     add_weighted_returns,
 )
-from tacit.statistics.base import Layout, Norm, Relation, block_weights, counted, visits_moved
+from tacit.statistics.base import BoundedSum, Layout, Norm, counted, visits_moved
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Log
 from tacit.validate import table_fits
@@ -34,10 +34,9 @@ TINY = 1e-12
 """The chance of every step of a worst pair: weights beyond any that they are cut to."""
 
 
-class LogStatistic(ABC):
+class LogStatistic(BoundedSum):
     """A bounded sum over the people of a log."""
 
-    layout: Layout
     task: Task
 
     @abstractmethod
@@ -45,16 +44,12 @@ class LogStatistic(ABC):
         """Add the clipped contributions of everybody to ``out``."""
 
     @abstractmethod
-    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+    def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """What one person moves beside people and returns: L1, or the square of L2."""
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Jointly over all blocks, for any two lives of one person, however many episodes."""
-        w = block_weights(self.layout, norm, relation, scale)
-        replaced = relation is Relation.REPLACE_ONE
-        total = self.moved(w, norm, relation)
+        total = self.moved(w, norm, replaced)
         alone = 0.0 if replaced else w["people"]
         returns = _returns(w.get("whole", 0.0), w.get("returns", 0.0), norm, replaced)
         if norm == "l1":
@@ -148,15 +143,15 @@ class LoggedVisits(_Counted):
         add_logged_visits(log, self.task.pairs.number, self.cap, *sums)
         self._add_returns(log, views)
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+    def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """3 m + m' / 2 + 2 in squared L2 with weights 1, for m pairs and choices in m' states.
 
         Two choices are two cells by 1/2 at most, and so are two start states by 1.
         """
-        led = max(weights["transitions"], weights["censored"])
-        visits = visits_moved((led, weights["gains"], weights["totals"]), self.cap, norm, relation)
-        people, places = (2 if relation is Relation.REPLACE_ONE else 1), self.places
-        choice, start = weights.get("choices", 0.0), weights["starts"]
+        led = max(w["transitions"], w["censored"])
+        visits = visits_moved((led, w["gains"], w["totals"]), self.cap, norm, replaced)
+        people, places = 1 + replaced, self.places
+        choice, start = w.get("choices", 0.0), w["starts"]
         if norm == "l1":
             return visits + people * places * choice / 2 + people * start
         return visits + people * places * choice**2 / 4 + people * start**2
@@ -218,10 +213,9 @@ class LoggedOutcomes(_Counted):
         )
         self._add_returns(log, views)
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+    def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """M in squared L2 with weights 1, for m states: a visit leads nowhere here."""
-        seen = (0.0, weights["outcomes"], weights["visits"])
-        return visits_moved(seen, self.cap, norm, relation)
+        return visits_moved((0.0, w["outcomes"], w["visits"]), self.cap, norm, replaced)
 
 
 class WeightedReturns(LogStatistic):
@@ -253,10 +247,10 @@ class WeightedReturns(LogStatistic):
             views["weighted"],
         )
 
-    def moved(self, weights: Mapping[str, float], norm: Norm, relation: Relation) -> float:
+    def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """With a + b <= 1, (1, 0, 1, 0) and (0, 1, 0, 1) are farthest apart."""
-        w = weights["weighted"]
-        return (4.0 if relation is Relation.REPLACE_ONE else 2.0) * (w if norm == "l1" else w**2)
+        weight = w["weighted"]
+        return (4.0 if replaced else 2.0) * (weight if norm == "l1" else weight**2)
 
     def worst_pair(self) -> tuple[Log, Log]:
         """An episode of what the policy likes best in one state, with all paid and with nothing."""

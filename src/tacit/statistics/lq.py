@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -64,8 +63,8 @@ class ControlMoments(base.BatchStatistic):
         D = self.states + self.inputs
         self.layout = base.Layout(
             [
-                base.Block("moment", (D * (D + 1) // 2,), 1.0 / STEPS),
-                base.Block("target", (D, self.states), 1.0 / STEPS),
+                base.counted("moment", D * (D + 1) // 2),
+                base.counted("target", D, self.states),
             ]
         )
 
@@ -85,9 +84,7 @@ class ControlMoments(base.BatchStatistic):
         """Factor on entries of M off the diagonal."""
         return ROOT2 if self.isometric else 1.0
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over both blocks, with Ez = (1 + gain^2) energy and Ey = energy.
 
         Replace-one, L2: sqrt2 (Ez + b^2 Ey / 2) for b^2 <= 2 Ez / Ey, else 2 b sqrt(Ez Ey): the
@@ -96,10 +93,9 @@ class ControlMoments(base.BatchStatistic):
         L1 is bounded by the root of the number of cells times L2. Rounding to the grid adds at
         most one step per cell.
         """
-        weights = base.block_weights(self.layout, norm, relation, scale)
         most, next_most = (1.0 + self.gain**2) * self.energy, self.energy
-        moment, target = weights["moment"], weights["target"] * self.weight
-        if relation is base.Relation.ADD_REMOVE_ONE:
+        moment, target = w["moment"], w["target"] * self.weight
+        if not replaced:
             exact = math.sqrt((moment * most) ** 2 + target**2 * most * next_most)
         elif target**2 * next_most <= 2.0 * moment**2 * most:
             exact = (
@@ -108,7 +104,7 @@ class ControlMoments(base.BatchStatistic):
         else:
             exact = 2.0 * target * math.sqrt(most * next_most)
         cells = math.sqrt(self.layout.size)
-        rounded = exact + cells * max(weights.values()) / STEPS
+        rounded = exact + cells * max(w.values()) / STEPS
         return rounded if norm == "l2" else cells * rounded
 
     def worst_pair(self) -> tuple[VectorTrajectory, VectorTrajectory]:
@@ -159,14 +155,11 @@ class InstrumentedResponses(base.BatchStatistic):
     def __init__(self, task: Task) -> None:
         self.horizon = task.horizon
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
-        n, unit = self.states, 1.0 / STEPS
-        blocks = [
-            base.Block("response", (n, n), unit),
-            base.Block("cross", (n, n), unit),
-            base.Block("excited", (self.inputs, n), unit),
-        ]
+        n = self.states
+        blocks = [base.counted(name, n, n) for name in ("response", "cross")]
+        blocks.append(base.counted("excited", self.inputs, n))
         if "noise" not in task.known:
-            blocks.append(base.Block("residual", (n * (n + 1) // 2,), unit))
+            blocks.append(base.counted("residual", n * (n + 1) // 2))
         self.layout = base.Layout(blocks)
 
     def add_many(
@@ -193,17 +186,13 @@ class InstrumentedResponses(base.BatchStatistic):
             base.context_array(publication, "weights", (4,)),
         )
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """L2: 2 for replace-one (two opposite unit vectors), 1 for add-remove-one.
 
         Weights are taken at their largest. Rounding is towards zero and lengthens nothing.
         """
-        weights = base.block_weights(self.layout, norm, relation, scale)
-        moved = 2.0 if relation is base.Relation.REPLACE_ONE else 1.0
         cells = math.sqrt(self.layout.size) if norm == "l1" else 1.0
-        return moved * max(weights.values()) * cells
+        return (1.0 + replaced) * max(w.values()) * cells
 
     def worst_pair(self) -> tuple[VectorTrajectory, VectorTrajectory]:
         """One push of the second state, either way, from rest.

@@ -15,7 +15,7 @@ from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
 from tacit.kernels.raw.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
-from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import BatchStatistic, Layout, Norm, counted
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task.features import geometry
 from tacit.task.task import Task, table_sizes
@@ -51,7 +51,8 @@ class MultiTargets(BatchStatistic):
             "reward_gram": _pack(np.einsum("ki,kj->kij", g.varphi, g.varphi)),
             "reward_target": g.varphi,
         }
-        families = [name for name in SHARES if _wanted(name, H, g.rewards)]
+        # transitions matter if there is a second step, rewards if they are not known
+        families = [name for name in SHARES if (g.rewards if "reward" in name else H > 1)]
         whole = sum(shares[name] for name in families)
         self._rows: dict[str, Array] = {}
         for name in families:
@@ -64,12 +65,8 @@ class MultiTargets(BatchStatistic):
         stages = {"gram": H - 1, "target": H - 1, "reward_gram": H, "reward_target": H}
         self.layout = Layout(
             [
-                Block(
-                    name,
-                    (1 if self.pooled else stages[name], len(self.columns[name])),
-                    1.0 / STEPS,
-                )
-                for name in families
+                counted(name, 1 if self.pooled else stages[name], len(columns))
+                for name, columns in self.columns.items()
             ]
         )
         self.tables = self._tables()
@@ -108,10 +105,7 @@ class MultiTargets(BatchStatistic):
             self.task.horizon,
             self.pooled,
             self.tables,
-            views.get("gram", self._none),
-            views.get("target", self._none),
-            views.get("reward_gram", self._none),
-            views.get("reward_target", self._none),
+            *(views.get(name, self._none) for name in SHARES),
         )
 
     @cached_property
@@ -136,35 +130,27 @@ class MultiTargets(BatchStatistic):
             steps = both
         return {name: np.vstack([table, 0 * table[:1]]) for name, table in steps.items()}
 
-    def _step_diameter(self, weights: Mapping[str, float], families: list[str]) -> float:
-        rows = np.hstack([weights[name] * self._steps[name] for name in families])
-        rounding = 2.0 * max(weights.values()) * math.sqrt(rows.shape[1]) / STEPS
-        return math.sqrt(squared_diameter(rows)) + rounding
+    def _step(self, weights: Mapping[str, float], replaced: bool) -> float:
+        """How far one step moves these families, replaced by another one or removed."""
+        rows = np.hstack([weight * self._steps[name] for name, weight in weights.items()])
+        rounding = (1 + replaced) * max(weights.values()) * math.sqrt(rows.shape[1]) / STEPS
+        squared = squared_diameter(rows) if replaced else float((rows**2).sum(axis=1).max())
+        return math.sqrt(squared) + rounding
 
-    def _step_norm(self, weights: Mapping[str, float], families: list[str]) -> float:
-        rows = np.hstack([weights[name] * self._steps[name] for name in families])
-        rounding = max(weights.values()) * math.sqrt(rows.shape[1]) / STEPS
-        return math.sqrt(float((rows**2).sum(axis=1).max())) + rounding
-
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """A public maximum over all pairs of steps, found by enumeration.
 
         See docs/papers/mixture_jdp.md#b1. Pooled stages add up by the triangle inequality, separate
         ones by squares; the last of the separate stages sends rewards only. L1 is bounded by
         sqrt(cells) L2.
         """
-        weights = block_weights(self.layout, norm, relation, scale)
-        families = [block.name for block in self.layout.blocks]
-        measure = self._step_diameter if relation is Relation.REPLACE_ONE else self._step_norm
-        H = self.task.horizon
+        H, every = self.task.horizon, self._step(w, replaced)
         if self.pooled:
-            l2 = H * measure(weights, families)
+            l2 = H * every
         else:
-            last = [name for name in families if name.startswith("reward")]
-            squares = (H - 1) * measure(weights, families) ** 2
-            l2 = math.sqrt(squares + (measure(weights, last) ** 2 if last else 0.0))
+            last = {name: w[name] for name in w if name.startswith("reward")}
+            squares = (H - 1) * every**2
+            l2 = math.sqrt(squares + (self._step(last, replaced) ** 2 if last else 0.0))
         return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
@@ -189,11 +175,6 @@ class MultiTargets(BatchStatistic):
             return Trajectory(states, np.full(H, a), np.full(H, float(reward)))
 
         return repeat(best[1]), repeat(best[2])
-
-
-def _wanted(family: str, horizon: int, rewards: bool) -> bool:
-    """Transitions matter if there is a second step, rewards if they are not known."""
-    return rewards if family.startswith("reward") else horizon > 1
 
 
 def _pack(matrices: Array) -> Array:

@@ -14,8 +14,8 @@ from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
     LifetimeStatistic,
-    Memory,
     Norm,
+    People,
     ReadsPublication,
     Relation,
     Statistic,
@@ -75,28 +75,21 @@ class NormBudget(LifetimeStatistic):
         return self.budget * GRID
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        who: IntArray,
-        memory: Memory,
-        out: IntArray,
-        forget: bool = False,
+        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
     ) -> None:
         """One contribution after the other, cut to what is left of its person's budget."""
         units, one = self.layout.units, np.zeros(self.layout.size, dtype=np.int64)
-        for row, person in enumerate(who):
+        for row, person in enumerate(people.who):
             one[:] = 0
             alone = Lives(*(part[row : row + 1] for part in lives))
             self.inner.add_many(alone, publication, coins[row : row + 1], one)
             norm = float(np.linalg.norm(one * units)) / GRID * (1.0 + HAIR)
-            left = self.budget - int(memory.spent[person])
+            left = self.budget - int(people.spent[person])
             if norm > left:
                 one[:] = np.trunc(one * (left / norm * (1.0 - HAIR))).astype(np.int64)
             out += one
-            if not forget:
-                memory.spent[person] += min(math.ceil(norm), left)
+            if not people.forget:
+                people.spent[person] += min(math.ceil(norm), left)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Of one participation."""

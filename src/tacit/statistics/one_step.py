@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tacit.grid import STEPS
 from tacit.kernels.public import questions as asking
 from tacit.kernels.raw.cells import step_reward, step_state
 from tacit.publication import Publication
-from tacit.statistics.base import Block, Layout, Norm, Relation, block_weights
+from tacit.statistics.base import Block, BoundedSum, Layout, Norm
 from tacit.statistics.counts import staying
 from tacit.task.pairs import Places, met_places
 from tacit.task.task import Task
@@ -21,7 +21,7 @@ from tacit.trajectory import Trajectory
 _NOTHING = np.zeros(0)
 
 
-class OneStep:
+class OneStep(BoundedSum):
     """What was asked of (s_h, r_h, s_{h+1}), at the step h that was asked about.
 
     See docs/papers/tabular_ldp.md#b1. The question follows from the report's public id and, where
@@ -81,16 +81,11 @@ class OneStep:
         views["question"][h, kind] = 1
         _mark(trajectory, h, kind, self.places, views["cell"])
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Replacing a user moves mass 1 from one cell to another; the question does not move."""
-        weights = block_weights(self.layout, norm, relation, scale)
-        if relation is Relation.REPLACE_ONE:
-            return weights["cell"] * (2.0 if norm == "l1" else math.sqrt(2.0))
-        if norm == "l1":
-            return weights["question"] + weights["cell"]
-        return math.hypot(weights["question"], weights["cell"])
+        if replaced:
+            return w["cell"] * (2.0 if norm == "l1" else math.sqrt(2.0))
+        return w["question"] + w["cell"] if norm == "l1" else math.hypot(w["question"], w["cell"])
 
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Each kind of question alone, about any step that it can be asked of."""
@@ -114,7 +109,7 @@ class OneStep:
         return _worst_pair(self.places, self.horizon)
 
 
-class EachStep:
+class EachStep(BoundedSum):
     """(s_h, r_h, s_{h+1}) at every step h, for devices that draw one of them in secret.
 
     Why: docs/papers/tabular_ldp.md#b8-crowd. ``cell`` holds mass 1 for every step, as in
@@ -138,13 +133,10 @@ class EachStep:
             kind = asking.REWARD if h == self.horizon - 1 else asking.STEP
             _mark(trajectory, h, kind, self.places, cells[h])
 
-    def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Replacing a user moves mass 1 from one cell to another at every step."""
-        weights = block_weights(self.layout, norm, relation, scale)
-        moved = self.horizon * (2 if relation is Relation.REPLACE_ONE else 1)
-        return weights["cell"] * (moved if norm == "l1" else math.sqrt(moved))
+        moved = self.horizon * (1 + replaced)
+        return w["cell"] * (moved if norm == "l1" else math.sqrt(moved))
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first place with reward 1, against always in the last one without."""

@@ -50,7 +50,7 @@ def _scored(publication: Publication, dimension: int) -> ParametricPolicy:
     return policy
 
 
-class _Returns:
+class _Returns(base.BoundedSum):
     """What both statistics share: only the sum of a person's rewards is read."""
 
     def __init__(self, task: Task) -> None:
@@ -84,14 +84,8 @@ class WindowedReturn(_Returns, base.BatchStatistic):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        d, unit = self.dimension, 1.0 / STEPS
-        self.layout = base.Layout(
-            [
-                base.Block("gradient", (d,), unit),
-                base.Block("mean", (), unit),
-                base.Block("square", (), unit),
-            ]
-        )
+        scalars = base.counted("mean"), base.counted("square")
+        self.layout = base.Layout([base.counted("gradient", self.dimension), *scalars])
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
@@ -154,15 +148,12 @@ class RoundedReturn(_Returns):
         shifts_of(_windowed(lives, publication), coins, self.largest, found)
         return found
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """From one end to the other; the id does not move, but is there or not."""
-        weights = base.block_weights(self.layout, norm, relation, scale)
-        shift = weights["shift"] * self.largest
-        if relation is base.Relation.REPLACE_ONE:
+        shift = w["shift"] * self.largest
+        if replaced:
             return shift
-        person = weights["person"] * 2.0**63
+        person = w["person"] * 2.0**63
         return person + shift if norm == "l1" else math.hypot(person, shift)
 
 
@@ -176,7 +167,7 @@ class SharedReturn(_Returns):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.directions = 2 * self.dimension
-        self.layout = base.Layout([base.Block("direction", ()), base.Block("x", (), 1.0 / STEPS)])
+        self.layout = base.Layout([base.Block("direction", ()), base.counted("x")])
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
@@ -185,12 +176,9 @@ class SharedReturn(_Returns):
         alone = Lives(trajectory.states, trajectory.actions, trajectory.rewards[None])
         out[0], out[1] = coin % self.directions, _windowed(alone, publication)[0]
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """From one end to the other; the direction does not move, but is there or not."""
-        weights = base.block_weights(self.layout, norm, relation, scale)
-        if relation is base.Relation.REPLACE_ONE:
-            return 2.0 * weights["x"]
-        direction = weights["direction"] * (self.directions - 1)
-        return direction + weights["x"] if norm == "l1" else math.hypot(direction, weights["x"])
+        if replaced:
+            return 2.0 * w["x"]
+        direction = w["direction"] * (self.directions - 1)
+        return direction + w["x"] if norm == "l1" else math.hypot(direction, w["x"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,15 +81,14 @@ class ValueTargets(base.BatchStatistic):
         self.longest = self.transitions.reach * self.highest
         self.scales = self._scales()
         p, r = self.transitions, self.rewards
-        unit = 1.0 / STEPS
         blocks = [
-            base.Block("gram", (H - 1, p.blocks, distances.packed_size(p.width)), unit),
-            base.Block("target", (H - 1, p.blocks, p.width), unit),
+            base.counted("gram", H - 1, p.blocks, distances.packed_size(p.width)),
+            base.counted("target", H - 1, p.blocks, p.width),
         ]
         if shape.rewards:
             blocks += [
-                base.Block("reward_gram", (H, r.blocks, distances.packed_size(r.width)), unit),
-                base.Block("reward_target", (H, r.blocks, r.width), unit),
+                base.counted("reward_gram", H, r.blocks, distances.packed_size(r.width)),
+                base.counted("reward_target", H, r.blocks, r.width),
             ]
         self.layout = base.Layout(blocks)
         self.features = TargetFeatures(
@@ -154,10 +152,7 @@ class ValueTargets(base.BatchStatistic):
             self.scales,
             np.zeros(self.task.sizes["states"]),
             np.zeros(self.transitions.width),
-            views["gram"],
-            views["target"],
-            views.get("reward_gram", self._none),
-            views.get("reward_target", self._none),
+            *(views.get(name, self._none) for name in FAMILIES),
         )
 
     def _reach(self, publication: Publication) -> Array:
@@ -184,28 +179,24 @@ class ValueTargets(base.BatchStatistic):
             views["target"][:] = (share[0] * share[1])[:, None, None]
         return flat
 
-    def sensitivity(
-        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
-    ) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over families and stages, by closed forms.
 
         They are in docs/papers/mixture_ldp.md#sensitivities and
         docs/papers/mixture_jdp.md#sensitivities. L1 is bounded by sqrt(cells) L2. What rounding to
         the grid can add is included.
         """
-        w = base.block_weights(self.layout, norm, relation, scale)
-        s, one = self.scales, relation is base.Relation.ADD_REMOVE_ONE
-        total = 0.0
+        s, total = self.scales, 0.0
         for h in range(self.task.horizon - 1):
             b, v = self.longest[h], self.highest[h]
             gram, target = w["gram"] * s.gram[h] * b**2, w["target"] * s.target[h] * b * v
-            total += gram**2 + target**2 if one else self._stage(gram, target)
+            total += self._stage(gram, target) if replaced else gram**2 + target**2
         if self.shape.rewards:
             gram, target = w["reward_gram"] * s.reward_gram[0], w["reward_target"]
             target = target * s.reward_target[0]
             lone = (gram * self.rewards.norm**2) ** 2
             lone += (target * self.rewards.norm * self.rewards.span) ** 2
-            stage = lone if one else self._reward_stage(gram, target)
+            stage = self._reward_stage(gram, target) if replaced else lone
             total += self.task.horizon * stage
         rounding = self._rounding() * max(w.values(), default=0.0)
         l2 = math.sqrt(total) + rounding if total > 0.0 else 0.0

@@ -202,8 +202,8 @@ class JointMode:
             self._statistic.add_many(together(lived), publication, ids, total)
         else:
             who = np.array([entry.row for entry in entries], dtype=np.int64)
-            add = self._lifetime.add_people
-            add(together(lived), publication, ids, who, people.memory, total)
+            known = people.memory.of(who)
+            self._lifetime.add_people(together(lived), publication, ids, known, total)
         return total
 
     @property
