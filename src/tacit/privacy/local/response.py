@@ -42,11 +42,13 @@ class ResponseLaw:
         bits: the randomizer of one user's bits.
         trials: bits per cell, by block.
         users: number of reports.
+        reward_bits: for each unit of a reward.
     """
 
     bits: BinaryResponse
     trials: Mapping[str, int]
     users: int
+    reward_bits: int = 1
     name: str = "randomized-response"
 
     def scale(self, block: str) -> float:
@@ -58,7 +60,8 @@ class ResponseLaw:
 
         Rounding a reward to a bit comes before; it adds at most 1/4 per user and cell.
         """
-        return np.asarray(self.users * self.trials[block] * self.bits.variance_outside)
+        each = self.reward_bits if block == "reward" else 1
+        return np.asarray(self.users * self.trials[block] * self.bits.variance_outside / each**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +116,20 @@ def response_bits(
     return BinaryResponse.calibrate(epsilon, _row_length(statistic), differing)
 
 
+def bit_masses(statistic: VisitCounts, reward_bits: int) -> dict[str, int]:
+    """The most bits of each block that one trajectory sets."""
+    return {**statistic.masses, "reward": reward_bits * statistic.masses["reward"]}
+
+
+def row_length(statistic: VisitCounts, masses: Mapping[str, int]) -> int:
+    """Number of all bits."""
+    return sum(masses[block.name] * block.size for block in statistic.layout.blocks)
+
+
 def _row_length(statistic: VisitCounts) -> int:
     if statistic.stages > 1:
         raise InvalidInput("randomized response needs counts that are pooled over the stages")
-    return sum(statistic.masses[block.name] * block.size for block in statistic.layout.blocks)
+    return row_length(statistic, statistic.masses)
 
 
 class LocalResponse(LocalPrivatizer[Secret]):
@@ -128,6 +141,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
         bits: the randomizer; by default the one of least noise for what is requested. The guarantee
             is computed from its exact probabilities.
         requested_epsilon: what was asked for.
+        reward_bits: for each unit of a reward.
     """
 
     def __init__(
@@ -137,11 +151,13 @@ class LocalResponse(LocalPrivatizer[Secret]):
         bits: BinaryResponse | None = None,
         *,
         requested_epsilon: float,
+        reward_bits: int = 1,
     ) -> None:
-        self.layout = statistic.layout
-        self.trials = {b.name: statistic.masses[b.name] for b in self.layout.blocks}
+        self.layout, self.reward_bits = statistic.layout, reward_bits
+        self.trials = bit_masses(statistic, reward_bits)
         cells = [np.full(b.size, self.trials[b.name]) for b in self.layout.blocks]
         steps = np.rint(1.0 / self.layout.units).astype(np.int64)
+        self.layout.views(steps)["reward"] //= reward_bits
         bits = bits or response_bits(statistic, requested_epsilon, task.participations)
         self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
         self.max_increment = max(self.trials.values())
@@ -172,7 +188,7 @@ class LocalResponse(LocalPrivatizer[Secret]):
 
     def law(self, users: int) -> ResponseLaw:
         """The flips of that many users, summed."""
-        return ResponseLaw(self.randomizer.bits, self.trials, users)
+        return ResponseLaw(self.randomizer.bits, self.trials, users, self.reward_bits)
 
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: how many flipped bits of every cell are set."""
@@ -222,11 +238,12 @@ class LocalResponse(LocalPrivatizer[Secret]):
             raise InvalidInput(f"entry {where} of the report is {message[where]}, but it counts")
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
-        """The debiased sums so far."""
+        """The debiased sums so far, rewards in units of 1."""
         bits, values = self.randomizer.bits, np.empty(self.layout.size)
         debias(secret.sums, self.randomizer.trials, secret.users, bits.p, bits.q, values)
-        law = self.law(secret.users)
-        return Release(secret.users, self.layout.views(values), law, secret.source)
+        blocks, law = self.layout.views(values), self.law(secret.users)
+        blocks["reward"] /= self.reward_bits
+        return Release(secret.users, blocks, law, secret.source)
 
 
 def _flipped(ones: int, trials: int, p: float, q: float) -> Array:

@@ -17,19 +17,17 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.raw import sums
 from tacit.policies.parametric import ParametricPolicy
-from tacit.privacy.base import Privatizer, Query, Report
+from tacit.privacy.base import Report
 from tacit.privacy.finite import chances as odds
 from tacit.privacy.finite.sliding import UNLIKELY, Sliding
 from tacit.privacy.finite.subset import KaryResponse
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.one_number import OneNumber, SlidingLaw
-from tacit.privacy.noise import Noise, weakest
+from tacit.privacy.local.one_number import OneNumber
+from tacit.privacy.noise import Noise
 from tacit.privacy.shuffle.blanket import FINENESS, Blanket, Crowd, largest_reports
-from tacit.privacy.shuffle.shuffled import CrowdEvent, HeldReports, grouped, open_batch, unasked
+from tacit.privacy.shuffle.shuffled import OPENED, CrowdEvent, Shuffler, grouped, unasked
 from tacit.publication import Publication
-from tacit.release import Release
 from tacit.statistics.search import RoundedReturn, SharedReturn
 from tacit.task.task import Task
 from tacit.validate import integer
@@ -51,8 +49,8 @@ def words_for(crowd: int, task: Task, epsilon: float, delta: float) -> Sliding:
     return Sliding(WORDS, 1, math.floor(growth * UNLIKELY))
 
 
-class ShuffledReturns(Privatizer[HeldReports]):
-    """Holds reports back until a batch is full, and opens it all at once.
+class ShuffledReturns(Shuffler):
+    """A shuffler of returns: people who played the same direction are a crowd.
 
     Args:
         statistic: return and shared direction.
@@ -63,7 +61,7 @@ class ShuffledReturns(Privatizer[HeldReports]):
         randomizer: of a report; by default the least noisy one for what is requested.
     """
 
-    batch: int
+    _crowd_is = "direction", "of direction", "people must take the directions in turn"
 
     def __init__(
         self,
@@ -78,7 +76,7 @@ class ShuffledReturns(Privatizer[HeldReports]):
         self.batch = self.crowd * self.crowds
         self.randomizer = randomizer or words_for(self.crowd, task, *requested)
         spent = task.participations * self.randomizer.epsilon
-        self.local = OneNumber(
+        self.local: OneNumber = OneNumber(
             RoundedReturn(task, self.randomizer.largest),
             task,
             self.randomizer,
@@ -105,21 +103,11 @@ class ShuffledReturns(Privatizer[HeldReports]):
             assumptions=(
                 *view.assumptions[:1],
                 "directions are taken in turn, and the coin that rounds a return stays private",
-                "the shuffler opens a batch only when it is full, and shows nothing but its "
-                "reports in sorted order",
-                "nothing travels with a report: no name, time, address or order",
+                *OPENED,
                 "nobody else of a crowd works together with whoever looks at it",
             ),
         )
         return dataclasses.replace(stated, also=(unasked(view),))
-
-    def law(self, users: int) -> SlidingLaw:
-        """That of the reports: shuffling changes no sum."""
-        return self.local.law(users)
-
-    def init(self) -> HeldReports:
-        """Zero sums, nobody waiting."""
-        return HeldReports(self.layout.size, self.crowds)
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: round by a private coin, randomize, and put the direction on."""
@@ -135,37 +123,6 @@ class ShuffledReturns(Privatizer[HeldReports]):
         values = self.local.weighed(output, publication, people)
         return Report(values, noise.source, direction)
 
-    def absorb(self, secret: HeldReports, report: Report, version: int) -> HeldReports:
-        """Let a report wait, and open the batch if it was the last one missing."""
-        direction = integer(report.public, "direction", low=0, high=self.crowds - 1)
-        if secret.waiting and version != secret.version:
-            raise InvalidInput(
-                f"the open batch is made under version {secret.version}, this report under "
-                f"{version}: only reports under one policy hide each other"
-            )
-        if secret.held[direction] >= self.crowd:
-            raise InvalidInput(
-                f"the open batch already has its {self.crowd:,} reports of direction {direction}; "
-                "people must take the directions in turn"
-            )
-        report.take()
-        secret.waiting.append(report)
-        secret.held[direction] += 1
-        secret.version = version
-        if len(secret.waiting) == self.batch:
-            batch = open_batch(version, [one.values for one in secret.waiting])
-            sums.absorb(secret.sums, batch.reports.sum(axis=0))
-            secret.users += self.batch
-            secret.source = weakest(secret.source, *(one.source for one in secret.waiting))
-            secret.waiting.clear()
-            secret.held = [0] * self.crowds
-            secret.opened = batch
-        return secret
-
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """How far x moves, over the most that it can."""
         return abs(int(second[1]) - int(first[1])) / (2.0 * STEPS)
-
-    def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
-        """Unbiased sums of opened batches; reports that wait do not move it."""
-        return self.local.release(secret, query, noise)

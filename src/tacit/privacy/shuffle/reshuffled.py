@@ -12,35 +12,16 @@ Sums do not depend on the order, so none is drawn here.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-import numpy as np
-
-from tacit.arrays import Array
 from tacit.errors import InvalidInput
-from tacit.privacy.base import Query, Secret
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.response import LocalResponse, PooledResponse, ResponseLaw
-from tacit.privacy.noise import Noise
-from tacit.release import Release
+from tacit.privacy.local.response import LocalResponse, bit_masses, row_length
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 from tacit.validate import integer, number
 
 MOST_REWARD_BITS = 2**10
-
-
-@dataclass(frozen=True)
-class BitLaw(ResponseLaw):
-    """As for randomized response, with ``bits_of`` bits for each unit of a block."""
-
-    bits_of: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    def variance(self, block: str) -> Array:
-        """Exact variance of every entry of a block, given the bits that were flipped."""
-        return super().variance(block) / self.bits_of.get(block, 1) ** 2
 
 
 class ReshuffledBits(LocalResponse):
@@ -68,21 +49,12 @@ class ReshuffledBits(LocalResponse):
         if m & (m - 1):
             raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
         epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
-        self.reward_bits = m
         self._delta_asked = number(requested[1], "requested_delta", low=0.0, high=1.0)
-        masses = {**statistic.masses, "reward": m * statistic.masses["reward"]}
-        row = sum(masses[block.name] * block.size for block in statistic.layout.blocks)
+        masses = bit_masses(statistic, m)
+        row = row_length(statistic, masses)
         differing = min(2 * sum(masses.values()), row)
         bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
-        super().__init__(statistic, task, bits, requested_epsilon=epsilon)
-        self.trials = masses
-        units = {block.name: m if block.name == "reward" else 1 for block in self.layout.blocks}
-        per_cell = [np.full(b.size, units[b.name], np.int64) for b in self.layout.blocks]
-        trials = [np.full(b.size, masses[b.name], np.int64) for b in self.layout.blocks]
-        self._units = np.concatenate(per_cell)
-        steps = self.randomizer.steps // self._units
-        self.randomizer = PooledResponse(bits, np.concatenate(trials), steps)
-        self.guarantee = self._account(task, epsilon)
+        super().__init__(statistic, task, bits, requested_epsilon=epsilon, reward_bits=m)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
         local = super()._account(task, epsilon)
@@ -97,14 +69,3 @@ class ReshuffledBits(LocalResponse):
                 "report can be seen by difference, and there is no amplification to claim",
             ),
         )
-
-    def law(self, users: int) -> BitLaw:
-        """The flips of that many users, summed."""
-        units = {"reward": self.reward_bits}
-        return BitLaw(self.randomizer.bits, self.trials, users, bits_of=units)
-
-    def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
-        """The debiased sums so far, rewards in units of 1 again."""
-        release = super().release(secret, query, noise)
-        blocks = {**release.blocks, "reward": release.blocks["reward"] / self.reward_bits}
-        return Release(release.users, blocks, release.law, release.source)

@@ -20,17 +20,16 @@ from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.public.questions import KINDS, REWARD, STEP
 from tacit.kernels.raw import sums
-from tacit.privacy.base import Privatizer, Query, Report, Secret
+from tacit.privacy.base import LocalPrivatizer, Privatizer, Query, Report, Secret
 from tacit.privacy.events import Event
 from tacit.privacy.finite.cell_answers import domains
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.cells import CellLaw
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.privacy.noise import Noise, weakest
 from tacit.privacy.shuffle.blanket import Blanket, Crowd, calibrate
 from tacit.publication import Publication
-from tacit.release import Release
+from tacit.release import NoiseLaw, Release
 from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task.task import Task
 from tacit.validate import integer, number
@@ -102,13 +101,75 @@ class HeldReports(Secret):
         self.opened: ShuffledBatch | None = None
 
 
-class Shuffled(Privatizer[HeldReports]):
-    """Holds one-cell reports back until a batch is full, and opens it all at once.
+OPENED = (
+    "the shuffler opens a batch only when it is full, and shows nothing but its reports in sorted "
+    "order",
+    "nothing travels with a report: no name, time, address or order",
+)
+"""What the guarantee of every shuffled batch rests on."""
 
-    A batch has a fixed size, all under one publication. Where steps are assigned in public only
+
+class Shuffler(Privatizer[HeldReports]):
+    """Holds reports back until a batch is full, and opens it all at once.
+
+    A batch has a fixed size, all under one publication, so many reports of every crowd. A last
+    batch that stays short is never opened, and its reports are lost. Reports say in ``public`` in
+    which crowd they hide. Whatever makes them adds them up: shuffling changes no sum.
+    """
+
+    batch: int
+    crowd: int
+    """Users of a batch who hide each other."""
+    crowds: int
+    local: LocalPrivatizer[Secret]
+    _crowd_is: ClassVar[tuple[str, str, str]]
+    """What a crowd is called, which one is full, and what has to be done about it."""
+
+    def law(self, users: int) -> NoiseLaw:
+        """That of the reports."""
+        return self.local.law(users)
+
+    def init(self) -> HeldReports:
+        """Zero sums, nobody waiting."""
+        return HeldReports(len(self.local.init().sums), self.crowds)
+
+    def absorb(self, secret: HeldReports, report: Report, version: int) -> HeldReports:
+        """Let a report wait, and open the batch if it was the last one missing."""
+        name, which, remedy = self._crowd_is
+        crowd = integer(report.public, name, low=0, high=self.crowds - 1)
+        if secret.waiting and version != secret.version:
+            raise InvalidInput(
+                f"the open batch is made under version {secret.version}, this report under "
+                f"{version}: only reports under one policy hide each other"
+            )
+        if secret.held[crowd] >= self.crowd:
+            raise InvalidInput(
+                f"the open batch already has its {self.crowd:,} reports {which} {crowd}; {remedy}"
+            )
+        report.take()
+        secret.waiting.append(report)
+        secret.held[crowd] += 1
+        secret.version = version
+        if len(secret.waiting) == self.batch:
+            secret.opened = open_batch(version, [one.values for one in secret.waiting])
+            sums.absorb(secret.sums, secret.opened.reports.sum(axis=0))
+            secret.users += self.batch
+            secret.source = weakest(secret.source, *(one.source for one in secret.waiting))
+            secret.waiting.clear()
+            secret.held = [0] * self.crowds
+        return secret
+
+    def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
+        """The sums of opened batches; reports that wait do not move it."""
+        return self.local.release(secret, query, noise)
+
+
+class Shuffled(Shuffler):
+    """A shuffler of one-cell reports.
+
+    Where steps are assigned in public only
     users of the same step hide each other: a batch is H crowds of equal size. Where users draw
-    their steps in secret (``DrawnCell``) it is a single crowd. A last batch that stays short is
-    never opened, and its reports are lost.
+    their steps in secret (``DrawnCell``) it is a single crowd.
 
     Args:
         local: makes the reports; its oracles must be subset selection.
@@ -119,7 +180,7 @@ class Shuffled(Privatizer[HeldReports]):
             which the central guarantee is stated.
     """
 
-    batch: int
+    _crowd_is = "crowd", "about step", "report ids must take the steps in turn"
 
     def __init__(
         self,
@@ -130,7 +191,7 @@ class Shuffled(Privatizer[HeldReports]):
         colluders: int = 0,
         requested: tuple[float, float],
     ) -> None:
-        self.local = local
+        self.local: OneCell = local
         self.layout = local.layout
         self.statistic = local.statistic
         self.crowd = integer(crowd, "crowd", low=1)
@@ -201,9 +262,7 @@ class Shuffled(Privatizer[HeldReports]):
             noise=dict(view.noise),
             assumptions=(
                 *view.assumptions,
-                "the shuffler opens a batch only when it is full, and shows nothing but its "
-                "reports in sorted order",
-                "nothing travels with a report: no name, time, address or order",
+                *OPENED,
                 f"at most {colluders:,} other users of a batch work together with whoever looks "
                 "at it",
             ),
@@ -225,14 +284,6 @@ class Shuffled(Privatizer[HeldReports]):
             return [Blanket((report,)) for report in [*[step][:before], last]]
         return [Blanket((step,) * before + (last,))]
 
-    def law(self, users: int) -> CellLaw:
-        """That of the reports: shuffling changes no sum."""
-        return self.local.law(users)
-
-    def init(self) -> HeldReports:
-        """Zero sums, nobody waiting."""
-        return HeldReports(self.local.sums.size, self.crowds)
-
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """On the device: the one-cell report, and in which crowd of its batch it hides.
 
@@ -247,43 +298,9 @@ class Shuffled(Privatizer[HeldReports]):
             crowd = int(np.argmax(question)) // KINDS
         return Report(report.values, report.source, crowd)
 
-    def absorb(self, secret: HeldReports, report: Report, version: int) -> HeldReports:
-        """Let a report wait, and open the batch if it was the last one missing."""
-        crowd = integer(report.public, "crowd", low=0, high=self.crowds - 1)
-        if secret.waiting and version != secret.version:
-            raise InvalidInput(
-                f"the open batch is made under version {secret.version}, this report under "
-                f"{version}: only reports under one policy hide each other"
-            )
-        if secret.held[crowd] >= self.crowd:
-            raise InvalidInput(
-                f"the open batch already has its {self.crowd:,} reports about step "
-                f"{crowd}; report ids must take the steps in turn"
-            )
-        report.take()
-        secret.waiting.append(report)
-        secret.held[crowd] += 1
-        secret.version = version
-        if len(secret.waiting) == self.batch:
-            self._open(secret)
-        return secret
-
-    def _open(self, secret: HeldReports) -> None:
-        batch = open_batch(secret.version, [report.values for report in secret.waiting])
-        sums.absorb(secret.sums, batch.reports.sum(axis=0))
-        secret.users += self.batch
-        secret.source = weakest(secret.source, *(report.source for report in secret.waiting))
-        secret.waiting.clear()
-        secret.held = [0] * self.crowds
-        secret.opened = batch
-
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """That of the reports: shuffling changes no sum."""
         return self.local.relative_shift(first, second, publication)
-
-    def release(self, secret: HeldReports, query: Query, noise: Noise) -> Release:
-        """The counts of opened batches; reports that wait do not move it."""
-        return self.local.release(secret, query, noise)
 
 
 def open_batch(version: int, reports: list[IntArray]) -> ShuffledBatch:
