@@ -29,7 +29,7 @@ from tacit.privacy import (
     SimulatedNoise,
     ZeroNoise,
 )
-from tacit.privacy.base import LocalPrivatizer
+from tacit.privacy.base import LocalPrivatizer, Sent
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.statistics import Statistic
@@ -295,7 +295,7 @@ class PrivatizerContract(AuditedContract, ReleasesContract):
                 privatizer.absorb(one, report, 0)
             messages = [privatizer.randomize(c, public, folded) for c in contributions]
             for part in (slice(0, 3), slice(3, 8)):
-                privatizer.fold(many, messages[part], public, coins[part], "simulated")
+                privatizer.fold(many, Sent(messages[part], public, coins[part], "simulated"))
             assert whole.next() == halves.next() == folded.next()
             others += [one, many]
         if getattr(privatizer, "absorbs_sums", False):
@@ -325,7 +325,7 @@ class PrivatizerContract(AuditedContract, ReleasesContract):
             for collect in (
                 lambda wrong=wrong: privatizer.collect(wrong, public, 0),
                 lambda wrong=wrong, secret=secret: privatizer.fold(
-                    secret, [honest, wrong], public, [0, 1]
+                    secret, Sent([honest, wrong], public, [0, 1])
                 ),
             ):
                 with pytest.raises(InvalidInput):

@@ -9,7 +9,7 @@ from service.conftest import LOCAL
 from service.devices import report_under
 from tacit.errors import InvalidInput
 from tacit.privacy import Query, SecureNoise
-from tacit.privacy.base import LocalPrivatizer, Secret
+from tacit.privacy.base import LocalPrivatizer, Secret, Sent
 from tacit.privacy.finite import packing
 from tacit.wire import messages as documents
 from tacit_service.dashboard import view
@@ -35,7 +35,7 @@ def test_f_reports_move_a_sum_by_f_times_the_bound(deploy, opened, name) -> None
         beyond[where] += 1
         with pytest.raises(InvalidInput, match="goes beyond"):
             privatizer.inspect(beyond, publication, 0)
-    secret = privatizer.fold(privatizer.init(), [worst] * f, publication, list(range(f)))
+    secret = privatizer.fold(privatizer.init(), Sent([worst] * f, publication, list(range(f))))
     moved = np.abs(sums(secret, privatizer)).max()
     assert moved == f * privatizer.max_increment
 
@@ -58,7 +58,7 @@ def test_a_report_about_one_cell_weighs_no_more_than_the_bound(deploy, opened) -
             except InvalidInput:
                 continue
             taken += 1
-            secret = privatizer.fold(privatizer.init(), [crafted], publication, [coin])
+            secret = privatizer.fold(privatizer.init(), Sent([crafted], publication, [coin]))
             assert np.abs(sums(secret, privatizer)).max() <= privatizer.max_increment
     assert taken >= 40
 
@@ -79,7 +79,7 @@ def test_f_crafted_reports_count_for_f_times_what_is_stated(deploy, opened) -> N
         if oracle.ones is not None and len(cells) < oracle.ones:
             row[: oracle.ones - int(row.sum())] = 1
         messages = [packing.pack(row)] * f
-        secret = privatizer.fold(privatizer.init(), messages, publication, [coin] * f)
+        secret = privatizer.fold(privatizer.init(), Sent(messages, publication, [coin] * f))
         release = privatizer.release(secret, Query(0), SecureNoise())
         moved += [np.abs(release.blocks["first"]).max()]
     assert 1.0 <= privatizer.max_influence < 100.0

@@ -17,6 +17,7 @@ from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP
 from tacit.kernels.raw.cells import cell_index
 from tacit.planners.base import Streams
 from tacit.privacy import Query, SecureNoise, SimulatedNoise
+from tacit.privacy.base import Sent
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.subset import SubsetSelection
@@ -115,9 +116,11 @@ def test_folding_many_is_absorbing_one_after_the_other(name, when) -> None:
         report = documents.local_privatizer(agent).collect(message, publication, coin)
         single = agent.privatizer.absorb(single, report, 0)
     many = documents.local_privatizer(agent).fold(
-        agent.privatizer.init(), messages[:13], publication, coins[:13]
+        agent.privatizer.init(), Sent(messages[:13], publication, coins[:13])
     )
-    many = documents.local_privatizer(agent).fold(many, messages[13:], publication, coins[13:])
+    many = documents.local_privatizer(agent).fold(
+        many, Sent(messages[13:], publication, coins[13:])
+    )
     assert np.array_equal(single.sums, many.sums) and single.sums.any()
     assert (single.users, single.source) == (many.users, many.source) == (40, "secure")
 
@@ -253,9 +256,11 @@ def test_impossible_reports_on_a_cell_are_refused() -> None:
                 judge(bad, publication, coin)
         secret = agent.privatizer.init()
         with pytest.raises(InvalidInput, match=words):
-            documents.local_privatizer(agent).fold(secret, [good, bad], publication, [coin, coin])
+            documents.local_privatizer(agent).fold(
+                secret, Sent([good, bad], publication, [coin, coin])
+            )
         with pytest.raises(InvalidInput, match=words):
-            agent.privatizer.inspect_all([good, bad, good], publication, [coin] * 3)
+            agent.privatizer.inspect_all(Sent([good, bad, good], publication, [coin] * 3))
         assert secret.users == 0 and not secret.sums.any(), "a refused batch leaves no trace"
 
 

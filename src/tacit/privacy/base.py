@@ -302,6 +302,22 @@ class Privatizer(ABC, Generic[S]):
         raise InvalidInput(f"{self.guarantee.mechanism}: no questions are answered")
 
 
+class Sent(NamedTuple):
+    """Messages made under one publication, as they came to the collector.
+
+    Attributes:
+        messages: one per report.
+        publication: the entry they were made under.
+        coins: the public ids of the reports.
+        source: of the noise in them.
+    """
+
+    messages: Sequence[IntArray]
+    publication: Publication
+    coins: Sequence[int]
+    source: Source = "secure"
+
+
 class LocalPrivatizer(Privatizer[S]):
     """A local privatizer: ``encode`` is cut in two where the message crosses the network.
 
@@ -375,12 +391,10 @@ class LocalPrivatizer(Privatizer[S]):
         """At the collector: refuse a message that no device of ours can have made."""
         inspect_entries(message, self.message_bounds(publication))
 
-    def inspect_all(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> None:
-        """The same of many messages made under one publication."""
-        for message, coin in zip(messages, coins, strict=True):
-            self.inspect(message, publication, coin)
+    def inspect_all(self, sent: Sent) -> None:
+        """The same of many messages."""
+        for message, coin in zip(sent.messages, sent.coins, strict=True):
+            self.inspect(message, sent.publication, coin)
 
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
@@ -389,18 +403,11 @@ class LocalPrivatizer(Privatizer[S]):
         self.inspect(message, publication, coin)
         return self.report(message, publication, source)
 
-    def fold(
-        self,
-        secret: S,
-        messages: Sequence[IntArray],
-        publication: Publication,
-        coins: Sequence[int],
-        source: Source = "secure",
-    ) -> S:
-        """Collect and absorb many messages made under one publication, in their order."""
-        for message, coin in zip(messages, coins, strict=True):
-            report = self.collect(message, publication, coin, source)
-            secret = self.absorb(secret, report, publication.version)
+    def fold(self, secret: S, sent: Sent) -> S:
+        """Collect and absorb many messages, in their order."""
+        for message, coin in zip(sent.messages, sent.coins, strict=True):
+            report = self.collect(message, sent.publication, coin, sent.source)
+            secret = self.absorb(secret, report, sent.publication.version)
         return secret
 
 

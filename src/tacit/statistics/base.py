@@ -237,7 +237,7 @@ class BatchStatistic(BoundedSum):
         self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)
 
 
-class People(NamedTuple):
+class KnownPeople(NamedTuple):
     """Who lived through some participations, with their memory: as private as they are."""
 
     who: IntArray  # by participation, the person's row in the memory
@@ -246,10 +246,10 @@ class People(NamedTuple):
     forget: bool  # every row is a person of their own, and the memory is blank again after it
 
     def __repr__(self) -> str:
-        return f"People(participations={len(self.who)}, content hidden)"
+        return f"KnownPeople(participations={len(self.who)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise RawDataLeak("People hold what they did and cannot be pickled or copied")
+        raise RawDataLeak("KnownPeople hold what they did and cannot be pickled or copied")
 
 
 class Memory:
@@ -275,9 +275,9 @@ class Memory:
             np.zeros((people, memory_size), dtype=np.uint8), np.zeros(people, dtype=np.int64)
         )
 
-    def of(self, who: IntArray, forget: bool = False) -> People:
+    def of(self, who: IntArray, forget: bool = False) -> KnownPeople:
         """The people of these rows, as statistics take them; what they teach is remembered here."""
-        return People(who, self.taught, self.spent, forget)
+        return KnownPeople(who, self.taught, self.spent, forget)
 
     def clear(self) -> None:
         """Forget everything: a new period begins."""
@@ -321,7 +321,12 @@ class LifetimeStatistic(BatchStatistic):
 
     @abstractmethod
     def add_people(
-        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        people: KnownPeople,
+        out: IntArray,
     ) -> None:
         """Add what many participations teach, in their order.
 

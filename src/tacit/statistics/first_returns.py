@@ -11,10 +11,10 @@ from tacit.arrays import IntArray
 from tacit.kernels.raw.first_visits import add_first_returns
 from tacit.publication import Publication
 from tacit.statistics.base import (
+    KnownPeople,
     Layout,
     LifetimeStatistic,
     Norm,
-    People,
     counted,
     visits_moved,
 )
@@ -63,14 +63,20 @@ class FirstReturns(LifetimeStatistic):
         return 0.5
 
     def add_people(
-        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        people: KnownPeople,
+        out: IntArray,
     ) -> None:
         """First visits of states."""
         task, views = self.task, self.layout.views(out)
         table = task.horizon, task.pairs.first, task.pairs.number
         bounds = self.cap, task.end_reward, task.returns[1]
+        known = people.who, people.taught, people.spent, people.forget
         sums = views["returns"], views["totals"]
-        add_first_returns(*lives, *table, *bounds, *people, *sums)
+        add_first_returns(*lives, *table, *bounds, *known, *sums)
 
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.

@@ -12,10 +12,10 @@ from tacit.kernels.raw.first_visits import add_first_visits
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
+    KnownPeople,
     Layout,
     LifetimeStatistic,
     Norm,
-    People,
     context_array,
     counted,
     visits_moved,
@@ -89,10 +89,16 @@ class FirstVisits(LifetimeStatistic):
         return float(self.often)
 
     def add_people(
-        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        people: KnownPeople,
+        out: IntArray,
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
+        known = people.who, people.taught, people.spent, people.forget
         wanted = context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
         add_first_visits(
             *lives,
@@ -103,7 +109,7 @@ class FirstVisits(LifetimeStatistic):
             self.cap,
             self.refresh,
             self.often,
-            *people,
+            *known,
             views["transitions"],
             views.get("gains", none),
             views["totals"],

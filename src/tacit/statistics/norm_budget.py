@@ -13,9 +13,9 @@ from tacit.grid import GRID
 from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
+    KnownPeople,
     LifetimeStatistic,
     Norm,
-    People,
     ReadsPublication,
     Relation,
     Statistic,
@@ -75,7 +75,12 @@ class NormBudget(LifetimeStatistic):
         return self.budget * GRID
 
     def add_people(
-        self, lives: Lives, publication: Publication, coins: IntArray, people: People, out: IntArray
+        self,
+        lives: Lives,
+        publication: Publication,
+        coins: IntArray,
+        people: KnownPeople,
+        out: IntArray,
     ) -> None:
         """One contribution after the other, cut to what is left of its person's budget."""
         units, one = self.layout.units, np.zeros(self.layout.size, dtype=np.int64)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tacit.arrays import IntArray
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
-from tacit.privacy.base import Report, Secret
+from tacit.privacy.base import Report, Secret, Sent
 from tacit.publication import Publication
 from tacit.wire import messages as documents
 from tacit_service.config.deployment import Deployment
@@ -80,7 +80,7 @@ class LocalMode:
             for entry in entries:
                 entry.payload = documents.unpack_message(entry.sent.message)
             payloads = [entry.payload for entry in entries]
-            self._privatizer.inspect_all(payloads, publication, coins)
+            self._privatizer.inspect_all(Sent(payloads, publication, coins))
         except InvalidInput:  # at least one of them is wrong
             for entry, coin in zip(entries, coins, strict=True):
                 with entry.judged():
@@ -110,12 +110,12 @@ class LocalMode:
             for report in self.kept(connection, first, min(first + AT_ONCE, end)):
                 by_version[report.version].append(report)
             for version, reports in sorted(by_version.items()):
-                learner.secret = self._privatizer.fold(
-                    learner.secret,
+                sent = Sent(
                     [report.message for report in reports],
                     self._publications.publication(version),
                     [self._deployment.coin(report.identity, report.number) for report in reports],
                 )
+                learner.secret = self._privatizer.fold(learner.secret, sent)
                 learner.served += len(reports)
         for missing in self._missing(end - learner.served):
             learner.absorb(missing, 0)

@@ -15,7 +15,7 @@ from tacit.grid import STEPS
 from tacit.kernels.public.questions import KINDS
 from tacit.kernels.raw.cells import cell_index
 from tacit.privacy.finite.oracle import Oracle
-from tacit.statistics.one_step import OneStep
+from tacit.statistics.base import BoundedSum
 from tacit.task.pairs import Places
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def domains(places: Places) -> tuple[int, int, int]:
     return 2 * L * N + over, max(L * N + over, 2), 2 * L + over
 
 
-def marked(statistic: OneStep, contribution: IntArray) -> tuple[int, int, IntArray]:
+def marked(statistic: BoundedSum, contribution: IntArray) -> tuple[int, int, IntArray]:
     """Step and kind of the question that a contribution answers, and the mass [N, 2, N]."""
     views = statistic.layout.views(contribution)
     h, kind = divmod(int(np.argmax(views["question"])), KINDS)

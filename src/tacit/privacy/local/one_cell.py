@@ -20,7 +20,7 @@ from tacit.kernels.public.posterior import noisy_counts
 from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.kernels.raw.cells import CellSums, add_hits, cell_index, estimate_cells
 from tacit.policies.tabular import TabularPolicy
-from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
+from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, Sent
 from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, domains, marked
@@ -173,10 +173,7 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
         """Step and kind of the question, and the mass [N, 2, N] of its cell."""
-        return self._marked(contribution)
-
-    def _marked(self, contribution: IntArray) -> tuple[int, int, IntArray]:
-        return marked(self.statistic, contribution)  # type: ignore[arg-type]
+        return marked(self.statistic, contribution)
 
     def _answer(self, mass: IntArray, kind: int, noise: Noise) -> IntArray:
         """Round the reward, randomize the cell: the oracle's row of zeros and ones."""
@@ -194,17 +191,16 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Share of the answer's chances that moves to other cells."""
-        _, kind, _ = self._marked(first)
+        (_, kind, one), (_, _, two) = (marked(self.statistic, life) for life in (first, second))
         self._require_covered(kind)
-        one, two = (self._chances(*self._marked(life)[1:]) for life in (first, second))
-        return float(np.abs(two - one).sum()) / 2
+        return float(np.abs(self._chances(kind, two) - self._chances(kind, one)).sum()) / 2
 
     def log_ratio(
         self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
     ) -> Array:
         """That of the oracle for the question that was asked."""
-        _, kind, one = self._marked(first)
-        return self._ratio(messages, kind, one, self._marked(second)[2])
+        (_, kind, one), (_, _, two) = (marked(self.statistic, life) for life in (first, second))
+        return self._ratio(messages, kind, one, two)
 
     def _ratio(self, packed: IntArray, kind: int, first: IntArray, second: IntArray) -> Array:
         oracle = self.oracles[kind]
@@ -237,22 +233,18 @@ class OneCell(LocalPrivatizer[Secret]):
         self, message: IntArray, publication: Publication, coin: int
     ) -> tuple[int, int, IntArray]:
         """Step and kind a message is about, and the oracle's packed report in it."""
-        h, kind = self.statistic.question(publication, coin)  # type: ignore[union-attr]
-        return h, kind, message
+        assert isinstance(self.statistic, OneStep)
+        return *self.statistic.question(publication, coin), message
 
-    def inspect_all(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> None:
+    def inspect_all(self, sent: Sent) -> None:
         """The same of many messages, in a few steps for all of them (17 times slower for one)."""
-        self._sorted(messages, publication, coins)
+        self._sorted(sent)
 
-    def _sorted(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> list[tuple[int, int, IntArray]]:
+    def _sorted(self, sent: Sent) -> list[tuple[int, int, IntArray]]:
         """Kind of question, step and the oracle's packed reports [n, words] on it, inspected."""
-        if len(messages) != len(coins):
-            raise InvalidInput(f"{len(messages)} messages came with {len(coins)} coins")
-        steps, kinds, packed = self._questions(messages, publication, coins)
+        if len(sent.messages) != len(sent.coins):
+            raise InvalidInput(f"{len(sent.messages)} messages came with {len(sent.coins)} coins")
+        steps, kinds, packed = self._questions(sent)
         found = []
         for kind in np.unique(kinds).tolist():
             self._require_covered(kind)
@@ -264,12 +256,10 @@ class OneCell(LocalPrivatizer[Secret]):
                 found.append((kind, h, rows[steps[chosen] == h]))
         return found
 
-    def _questions(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+    def _questions(self, sent: Sent) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
         """Steps and kinds many messages are about, and the oracles' packed reports in them."""
-        steps, kinds = self.statistic.questions(publication, coins)  # type: ignore[union-attr]
-        return steps, kinds, messages
+        assert isinstance(self.statistic, OneStep)
+        return *self.statistic.questions(sent.publication, sent.coins), sent.messages
 
     def collect(
         self, message: IntArray, publication: Publication, coin: int, source: Source = "secure"
@@ -279,39 +269,31 @@ class OneCell(LocalPrivatizer[Secret]):
         row = packing.unpack(packed[None], self.oracles[kind].domain)[0]
         return Report(self.address(row, h, kind, publication), source)
 
-    def fold(
-        self,
-        secret: Secret,
-        messages: Sequence[IntArray],
-        publication: Publication,
-        coins: Sequence[int],
-        source: Source = "secure",
-    ) -> Secret:
+    def fold(self, secret: Secret, sent: Sent) -> Secret:
         """Many reports at once: those about one question are added up before they are addressed."""
-        for kind, h, rows in self._sorted(messages, publication, coins):
+        for kind, h, rows in self._sorted(sent):
             hits = packing.unpack(rows, self.oracles[kind].domain).sum(axis=0)
-            self._add(hits, len(rows), h, kind, publication, secret.sums)
-        secret.users += len(messages)
-        secret.source = weakest(secret.source, source)
+            self._add(hits, len(rows), (h, kind), sent.publication, secret.sums)
+        secret.users += len(sent.messages)
+        secret.source = weakest(secret.source, sent.source)
         return secret
 
     def address(self, report: IntArray, step: int, kind: int, publication: Publication) -> IntArray:
         """The message in the collector's terms: which sums it is added to, and how often."""
         message = np.zeros(self.sums.size, dtype=np.int64)
-        self._add(report, 1, step, kind, publication, message)
+        self._add(report, 1, (step, kind), publication, message)
         return message
 
     def _add(
         self,
         hits: IntArray,
         reports: int,
-        step: int,
-        kind: int,
-        publication: Publication,
-        into: IntArray,
+        question: tuple[int, int],
+        entry: Publication,
+        to: IntArray,
     ) -> None:
-        """Add the summed reports on one question to a flat vector of sums."""
-        policy, occupancy = publication.policy, publication.context.get("occupancy")
+        """Add the summed reports on one question, step and kind, to a flat vector of sums."""
+        policy, occupancy = entry.policy, entry.context.get("occupancy")
         places = self.statistic.places
         shape = (self.statistic.horizon, len(places.place))
         if (
@@ -324,9 +306,9 @@ class OneCell(LocalPrivatizer[Secret]):
                 f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
                 "it"
             )
-        at = self.cell_sums(into)
+        step, kind = question
         told = (hits, reports, kind, step, places.state, places.number)
-        add_hits(*told, policy.actions, occupancy, self.weighing, at)
+        add_hits(*told, policy.actions, occupancy, self.weighing, self.cell_sums(to))
 
     def cell_sums(self, flat: IntArray) -> CellSums:
         """Views of a flat vector of sums, as kernels take them: by pairs."""
@@ -401,10 +383,8 @@ class DrawnCell(OneCell):
             ratio[rows] = self._ratio(messages[rows, 1 : 1 + words], kind, one[h], two[h])
         return ratio
 
-    def _questions(
-        self, messages: Sequence[IntArray], publication: Publication, coins: Sequence[int]
-    ) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
-        each = [self._question(message, publication, 0) for message in messages]
+    def _questions(self, sent: Sent) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
+        each = [self._question(message, sent.publication, 0) for message in sent.messages]
         steps, kinds = np.array([found[:2] for found in each], dtype=np.int64).reshape(-1, 2).T
         return steps, kinds, [packed for _, _, packed in each]
 

@@ -8,7 +8,6 @@ is said about a person is that output: pure epsilon, exactly (proofs/search.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, STEPS
 from tacit.kernels.public.scores import search_coins
 from tacit.policies.parametric import ParametricPolicy
-from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret
+from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, Sent
 from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.sliding import Sliding, best_sliding
@@ -180,19 +179,12 @@ class OneNumber(LocalPrivatizer[Secret]):
         people = np.array([coin], dtype=np.int64)
         return Report(self.weighed(message, publication, people), source)
 
-    def fold(
-        self,
-        secret: Secret,
-        messages: Sequence[IntArray],
-        publication: Publication,
-        coins: Sequence[int],
-        source: Source = "secure",
-    ) -> Secret:
+    def fold(self, secret: Secret, sent: Sent) -> Secret:
         """Many reports at once."""
-        self.inspect_all(messages, publication, coins)
-        outputs = np.array([message[0] for message in messages], dtype=np.int64)
-        people = np.array(coins, dtype=np.int64)
-        return self.absorb_outputs(secret, outputs, publication, people, source)
+        self.inspect_all(sent)
+        outputs = np.array([message[0] for message in sent.messages], dtype=np.int64)
+        people = np.array(sent.coins, dtype=np.int64)
+        return self.absorb_outputs(secret, outputs, sent.publication, people, sent.source)
 
     def absorb_outputs(
         self,
