@@ -51,9 +51,9 @@ def forgetful(statistic: Any) -> Any:
     """Every participation begins with a blank memory, as if somebody new came."""
 
     class Forgetful(type(statistic)):  # type: ignore[misc]
-        def add_people(self, lives, publication, coins, people, out) -> None:  # type: ignore[no-untyped-def]
-            people.taught[people.who], people.spent[people.who] = 0, 0
-            super().add_people(lives, publication, coins, people, out)
+        def add_people(self, lives, publication, coins, who, out) -> None:  # type: ignore[no-untyped-def]
+            who.taught[who.rows], who.spent[who.rows] = 0, 0
+            super().add_people(lives, publication, coins, who, out)
 
     broken = copy.copy(statistic)
     broken.__class__ = Forgetful
@@ -208,15 +208,15 @@ class AsksForAll:
 class FreeTrifles(NormBudget):
     """What is shorter than an eighth of what is left costs nothing."""
 
-    def add_people(self, lives, publication, coins, people, out) -> None:  # type: ignore[no-untyped-def]
-        for row, person in enumerate(people.who):
+    def add_people(self, lives, publication, coins, who, out) -> None:  # type: ignore[no-untyped-def]
+        for row, person in enumerate(who.rows):
             own = Lives(*(part[row : row + 1] for part in lives))
-            before, one = int(people.spent[person]), np.zeros_like(out)
-            coin, alone = coins[row : row + 1], people._replace(who=people.who[row : row + 1])
+            before, one = int(who.spent[person]), np.zeros_like(out)
+            coin, alone = coins[row : row + 1], who._replace(rows=who.rows[row : row + 1])
             super().add_people(own, publication, coin, alone, one)
             out += one
-            if 8 * (people.spent[person] - before) < self.budget - before:
-                people.spent[person] = before
+            if 8 * (who.spent[person] - before) < self.budget - before:
+                who.spent[person] = before
 
 
 def short_visits_exceed_the_budget(kind: type[NormBudget]) -> bool:

@@ -237,19 +237,19 @@ class BatchStatistic(BoundedSum):
         self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)
 
 
-class KnownPeople(NamedTuple):
+class Attendees(NamedTuple):
     """Who lived through some participations, with their memory: as private as they are."""
 
-    who: IntArray  # by participation, the person's row in the memory
+    rows: IntArray  # by participation, the person's row in the memory
     taught: npt.NDArray[np.uint8]
     spent: IntArray
     forget: bool  # every row is a person of their own, and the memory is blank again after it
 
     def __repr__(self) -> str:
-        return f"KnownPeople(participations={len(self.who)}, content hidden)"
+        return f"Attendees(participations={len(self.rows)}, content hidden)"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise RawDataLeak("KnownPeople hold what they did and cannot be pickled or copied")
+        raise RawDataLeak("Attendees hold what people did and cannot be pickled or copied")
 
 
 class Memory:
@@ -275,9 +275,9 @@ class Memory:
             np.zeros((people, memory_size), dtype=np.uint8), np.zeros(people, dtype=np.int64)
         )
 
-    def of(self, who: IntArray, forget: bool = False) -> KnownPeople:
+    def of(self, who: IntArray, forget: bool = False) -> Attendees:
         """The people of these rows, as statistics take them; what they teach is remembered here."""
-        return KnownPeople(who, self.taught, self.spent, forget)
+        return Attendees(who, self.taught, self.spent, forget)
 
     def clear(self) -> None:
         """Forget everything: a new period begins."""
@@ -321,12 +321,7 @@ class LifetimeStatistic(BatchStatistic):
 
     @abstractmethod
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        people: KnownPeople,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, who: Attendees, out: IntArray
     ) -> None:
         """Add what many participations teach, in their order.
 
@@ -334,7 +329,7 @@ class LifetimeStatistic(BatchStatistic):
             lives: what was lived through, one participation per row.
             publication: the entry that all of them acted on.
             coins: the public ids of their reports.
-            people: who they were, and what these people have taught before; brought up to date.
+            who: who they were, and what these people have taught before; brought up to date.
             out: flat integer vector of the layout's size.
         """
 

@@ -11,7 +11,7 @@ from tacit.arrays import IntArray
 from tacit.kernels.raw.first_visits import add_first_returns
 from tacit.publication import Publication
 from tacit.statistics.base import (
-    KnownPeople,
+    Attendees,
     Layout,
     LifetimeStatistic,
     Norm,
@@ -63,18 +63,13 @@ class FirstReturns(LifetimeStatistic):
         return 0.5
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        people: KnownPeople,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, who: Attendees, out: IntArray
     ) -> None:
         """First visits of states."""
         task, views = self.task, self.layout.views(out)
         table = task.horizon, task.pairs.first, task.pairs.number
         bounds = self.cap, task.end_reward, task.returns[1]
-        known = people.who, people.taught, people.spent, people.forget
+        known = who.rows, who.taught, who.spent, who.forget
         sums = views["returns"], views["totals"]
         add_first_returns(*lives, *table, *bounds, *known, *sums)
 

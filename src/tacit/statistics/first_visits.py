@@ -12,7 +12,7 @@ from tacit.kernels.raw.first_visits import add_first_visits
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import (
-    KnownPeople,
+    Attendees,
     Layout,
     LifetimeStatistic,
     Norm,
@@ -89,16 +89,11 @@ class FirstVisits(LifetimeStatistic):
         return float(self.often)
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        people: KnownPeople,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, who: Attendees, out: IntArray
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
-        known = people.who, people.taught, people.spent, people.forget
+        known = who.rows, who.taught, who.spent, who.forget
         wanted = context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
         add_first_visits(
             *lives,

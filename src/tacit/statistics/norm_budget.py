@@ -12,8 +12,8 @@ from tacit.arrays import IntArray
 from tacit.grid import GRID
 from tacit.publication import Publication
 from tacit.statistics.base import (
+    Attendees,
     BatchStatistic,
-    KnownPeople,
     LifetimeStatistic,
     Norm,
     ReadsPublication,
@@ -75,26 +75,21 @@ class NormBudget(LifetimeStatistic):
         return self.budget * GRID
 
     def add_people(
-        self,
-        lives: Lives,
-        publication: Publication,
-        coins: IntArray,
-        people: KnownPeople,
-        out: IntArray,
+        self, lives: Lives, publication: Publication, coins: IntArray, who: Attendees, out: IntArray
     ) -> None:
         """One contribution after the other, cut to what is left of its person's budget."""
         units, one = self.layout.units, np.zeros(self.layout.size, dtype=np.int64)
-        for row, person in enumerate(people.who):
+        for row, person in enumerate(who.rows):
             one[:] = 0
             alone = Lives(*(part[row : row + 1] for part in lives))
             self.inner.add_many(alone, publication, coins[row : row + 1], one)
             norm = float(np.linalg.norm(one * units)) / GRID * (1.0 + HAIR)
-            left = self.budget - int(people.spent[person])
+            left = self.budget - int(who.spent[person])
             if norm > left:
                 one[:] = np.trunc(one * (left / norm * (1.0 - HAIR))).astype(np.int64)
             out += one
-            if not people.forget:
-                people.spent[person] += min(math.ceil(norm), left)
+            if not who.forget:
+                who.spent[person] += min(math.ceil(norm), left)
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Of one participation."""
