@@ -11,6 +11,7 @@ it stands for. Charges are stored for years, so these rules hold:
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,15 +54,32 @@ def root_up(x: Fraction) -> float:
     return y if Fraction(y) ** 2 >= x else math.nextafter(y, math.inf)
 
 
+class _Kept:
+    """What every kind of charge has: JSON that says its kind and its fields."""
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        fields = {n: x.to_json() if isinstance(x, _Kept) else x for n, x in vars(self).items()}
+        return {"kind": self.kind, **fields}
+
+
+class _Simple(_Kept):
+    """A charge that is one number."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            amount = number(value, name, low=0.0, high=LARGEST) + 0.0  # -0.0 becomes 0.0
+            object.__setattr__(self, name, amount)
+
+
 @dataclass(frozen=True)
-class GaussianCharge:
+class GaussianCharge(_Simple):
     """Outputs as far apart as N(0, 1) and N(mu, 1): L2 sensitivity over noise std, squared."""
 
     mu_squared: float
     kind: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        _set(self, "mu_squared")
 
     @classmethod
     def of(cls, sensitivity: float, noise_std: float) -> GaussianCharge:
@@ -78,20 +96,13 @@ class GaussianCharge:
         """The pure epsilon that covers this charge, None where none does."""
         return None if self.mu_squared else Fraction(0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"kind": self.kind, "mu_squared": self.mu_squared}
-
 
 @dataclass(frozen=True)
-class PureCharge:
+class PureCharge(_Simple):
     """Any mechanism that is purely epsilon-DP: Laplace, randomized response, a sampled answer."""
 
     epsilon: float
     kind: ClassVar[str] = "pure"
-
-    def __post_init__(self) -> None:
-        _set(self, "epsilon")
 
     def as_gaussian(self) -> Fraction:
         """The mu^2 that covers this charge: (2 Phi^-1(e^eps / (1 + e^eps)))^2, at most pi/2 eps^2.
@@ -110,13 +121,9 @@ class PureCharge:
         """Epsilon itself."""
         return exact(self.epsilon)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"kind": self.kind, "epsilon": self.epsilon}
-
 
 @dataclass(frozen=True)
-class CopiesCharge:
+class CopiesCharge(_Kept):
     """The same charge several times over, each time with fresh independent noise.
 
     This is what m participations with a report of their own cost. Where several contributions of
@@ -141,12 +148,10 @@ class CopiesCharge:
         one = self.charge.as_pure()
         return None if one is None else self.count * one
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"kind": self.kind, "charge": self.charge.to_json(), "count": self.count}
-
 
 Charge = GaussianCharge | PureCharge | CopiesCharge
+CHARGES: tuple[type[Charge], ...] = (GaussianCharge, PureCharge, CopiesCharge)
+KINDS = {charge.kind: charge for charge in CHARGES}
 
 
 def charge_from_json(data: object) -> Charge:
@@ -155,26 +160,14 @@ def charge_from_json(data: object) -> Charge:
         raise InvalidInput(f"a charge must be a JSON object, got {type(data).__name__}")
     fields = dict(data)
     kind = fields.pop("kind", None)
-    names = {
-        GaussianCharge.kind: ("mu_squared",),
-        PureCharge.kind: ("epsilon",),
-        CopiesCharge.kind: ("charge", "count"),
-    }
-    if not isinstance(kind, str) or kind not in names:
-        raise UnknownName("kind of charge", str(kind), names)
-    if set(fields) != set(names[kind]):
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownName("kind of charge", str(kind), KINDS)
+    names = [field.name for field in dataclasses.fields(KINDS[kind])]
+    if set(fields) != set(names):
         raise InvalidInput(
-            f"a charge of kind {kind} has the fields {', '.join(names[kind])}, "
+            f"a charge of kind {kind} has the fields {', '.join(names)}, "
             f"got {', '.join(sorted(map(str, fields))) or 'none'}"
         )
-    match kind:
-        case GaussianCharge.kind:
-            return GaussianCharge(fields["mu_squared"])
-        case PureCharge.kind:
-            return PureCharge(fields["epsilon"])
-    return CopiesCharge(charge_from_json(fields["charge"]), fields["count"])  # type: ignore[arg-type]
-
-
-def _set(charge: Any, name: str) -> None:
-    value = number(getattr(charge, name), name, low=0.0, high=LARGEST)
-    object.__setattr__(charge, name, value + 0.0)  # -0.0 becomes 0.0
+    if "charge" in fields:
+        fields["charge"] = charge_from_json(fields["charge"])
+    return KINDS[kind](**fields)

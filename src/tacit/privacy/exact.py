@@ -7,8 +7,7 @@ import numpy as np
 from tacit.arrays import IntArray
 from tacit.kernels.raw import sums
 from tacit.privacy.base import Privatizer, Query, Report, Secret, require_room
-from tacit.privacy.events import Disclosure, PureEvent
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.events import Disclosure, Event, PureEvent
 from tacit.privacy.noise import Noise
 from tacit.publication import Publication
 from tacit.release import NoNoise, Release
@@ -25,28 +24,26 @@ class Exact(Privatizer[Secret]):
         self.layout = statistic.layout
         if self.layout.size:
             require_room(statistic, task, self.layout.units.min())
-        moves = statistic.sensitivity("l1", Relation.REPLACE_ONE)
-        self.event = Disclosure() if moves else PureEvent(0.0)
-        self.guarantee = self._account(task)
-
-    def _account(self, task: Task) -> Guarantee:
-        if isinstance(self.event, PureEvent):
-            return self.event.guarantee(
+        if statistic.sensitivity("l1", Relation.REPLACE_ONE):
+            self.event: Event = Disclosure()
+            self.guarantee = self.event.guarantee(
+                task,
+                model="none",
+                mechanism="exact",
+                accountant="none: no noise was added",
+                assumptions=(
+                    "the learner is trusted with raw trajectories, and so is everybody who sees a "
+                    "policy",
+                ),
+            )
+        else:
+            self.event = PureEvent(0.0)
+            self.guarantee = self.event.guarantee(
                 task,
                 model="local",
                 mechanism="nothing is collected",
                 accountant="exact: the output does not depend on any user",
             )
-        return self.event.guarantee(
-            task,
-            model="none",
-            mechanism="exact",
-            accountant="none: no noise was added",
-            assumptions=(
-                "the learner is trusted with raw trajectories, and so is everybody who sees a "
-                "policy",
-            ),
-        )
 
     def law(self, users: int) -> NoNoise:
         """No noise, however many users."""

@@ -168,47 +168,38 @@ class PrivacyFilter:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self._spent = Cost()
-        self._held = Cost()
+        self.spent = Cost()
+        """What has been committed."""
+        self.reserved = Cost()
+        """What is held by open reservations."""
+        self.closed = False
+        """Whether a request has been refused for lack of budget."""
         self._open: dict[int, Reservation] = {}
         self._made = 0
-        self._closed = False
-
-    @property
-    def spent(self) -> Cost:
-        """What has been committed."""
-        return self._spent
-
-    @property
-    def reserved(self) -> Cost:
-        """What is held by open reservations."""
-        return self._held
 
     @property
     def remaining(self) -> Cost:
         """What neither is spent nor reserved. Not an invitation: a closed filter keeps it."""
-        return self.budget.caps - self._spent - self._held
-
-    @property
-    def closed(self) -> bool:
-        """Whether a request has been refused for lack of budget."""
-        return self._closed
+        return self.budget.caps - self.spent - self.reserved
 
     def price(self, charge: Charge) -> Cost:
         """What reserving this charge costs now; refuses and closes if it would overspend."""
-        held = self._spent + self._held
+        held = self.spent + self.reserved
         cost = self._cost(charge, held)
-        if self._closed or not (held + cost).within(self.budget.caps):
-            reason = self._reason(charge, cost)
-            self._closed = True
-            raise BudgetExhausted(
-                spent=self._spent,
-                reserved=self._held,
-                asked=cost,
-                budget=self.budget,
-                reason=reason,
-            )
+        if self.closed or not (held + cost).within(self.budget.caps):
+            raise self.refusal(cost, self._reason(charge, cost))
         return cost
+
+    def refusal(self, asked: Cost, reason: str) -> BudgetExhausted:
+        """Close for good; what says so, for the caller to raise."""
+        self.closed = True
+        return BudgetExhausted(
+            spent=self.spent,
+            reserved=self.reserved,
+            asked=asked,
+            budget=self.budget,
+            reason=reason,
+        )
 
     def reserve(self, charge: Charge) -> Reservation:
         """Hold budget for a charge, or refuse and close."""
@@ -217,7 +208,7 @@ class PrivacyFilter:
     def commit(self, reservation: Reservation) -> None:
         """Spend what is reserved; noise may be drawn from now on, and budget never comes back."""
         self._take(reservation)
-        self._spent += reservation.cost
+        self.spent += reservation.cost
 
     def cancel(self, reservation: Reservation) -> None:
         """Give back a reservation for which no noise was drawn."""
@@ -225,7 +216,7 @@ class PrivacyFilter:
 
     def restore(self, charge: Charge, cost: Cost) -> Reservation:
         """Reserve again what a ledger says was reserved, at the cost it recorded."""
-        if self._closed or not (self._spent + self._held + cost).within(self.budget.caps):
+        if self.closed or not (self.spent + self.reserved + cost).within(self.budget.caps):
             raise InvalidInput(f"a reservation of {cost} does not fit into what was left")
         counted = _covers(charge)
         if not any(bound is not None and bound.within(_loosened(cost)) for bound in counted):
@@ -234,11 +225,11 @@ class PrivacyFilter:
 
     def close(self) -> None:
         """Refuse everything from now on, as after a refusal."""
-        self._closed = True
+        self.closed = True
 
     def _reason(self, charge: Charge, cost: Cost) -> str:
         """What a refusal adds for the person who has to fix it; from charges and budget only."""
-        if self._closed:
+        if self.closed:
             return "the filter closed for good when an earlier request was refused"
         reason = "the filter is now closed for good"
         if cost.mu_squared and charge.as_pure() is not None:
@@ -251,7 +242,7 @@ class PrivacyFilter:
         self._made += 1
         reservation = Reservation(self._made, charge, cost)
         self._open[reservation.id] = reservation
-        self._held += cost
+        self.reserved += cost
         return reservation
 
     def _take(self, reservation: Reservation) -> None:
@@ -261,7 +252,7 @@ class PrivacyFilter:
                 "before, or belongs to another filter"
             )
         del self._open[reservation.id]
-        self._held -= reservation.cost
+        self.reserved -= reservation.cost
 
     def _cost(self, charge: Charge, held: Cost) -> Cost:
         """How a charge counts: as a pure epsilon while those last, then as mu^2."""

@@ -115,10 +115,6 @@ class BufferedToeplitz(RoundedRows):
         return np.concatenate([[1.0], _powers(self.scales, self.decays, lags)])
 
     @cached_property
-    def _column_norm(self) -> float:
-        return float(np.linalg.norm(self._c))
-
-    @cached_property
     def _errors(self) -> Array:
         b = _powers(self.weights, self.poles, np.arange(self.length))
         errors: Array = np.sqrt(np.cumsum(b**2))
@@ -126,7 +122,7 @@ class BufferedToeplitz(RoundedRows):
 
     def column_norm(self) -> float:
         """Norm of the first n coefficients of C(x), from the s_j and t_j that ``encode`` uses."""
-        return self._column_norm
+        return float(np.linalg.norm(self._c))
 
     def error_std(self, t: int) -> float:
         """Norm of the first t coefficients of B(x)."""

@@ -27,6 +27,10 @@ def levels_of(t: int) -> list[int]:
 class DyadicBlocks(ExactRows):
     """Counters of dyadic blocks."""
 
+    def column_norm(self) -> float:
+        """sqrt(floor(log2 n) + 1): the number of published blocks that hold the first item."""
+        return math.sqrt(self.length.bit_length())
+
     def worst_std(self) -> float:
         """At the end, or where one bit of the length is cleared and all lower ones are set.
 
@@ -47,10 +51,6 @@ class Tree(DyadicBlocks):
     """
 
     name: ClassVar[str] = "tree"
-
-    def column_norm(self) -> float:
-        """sqrt(floor(log2 n) + 1): the number of blocks that hold the first item."""
-        return math.sqrt(self.length.bit_length())
 
     def column_sum(self) -> float:
         """The number of blocks that hold the first item."""
@@ -111,10 +111,6 @@ class Honaker(DyadicBlocks):
         for _ in range(1, self.length.bit_length()):
             values.append(1.0 / (1.0 + 0.5 / values[-1]))
         return values
-
-    def column_norm(self) -> float:
-        """sqrt(floor(log2 n) + 1): the number of completed blocks that hold the first item."""
-        return math.sqrt(self.length.bit_length())
 
     def error_std(self, t: int) -> float:
         """Root of the sum of v_i over the blocks of the cover."""

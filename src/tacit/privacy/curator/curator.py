@@ -38,7 +38,7 @@ from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
 from tacit.privacy.events import GaussianEvent
-from tacit.privacy.filter import Budget, BudgetExhausted, Cost, PrivacyFilter
+from tacit.privacy.filter import Budget, Cost, PrivacyFilter
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.joint.counted import CountedSecret, CountedSums
@@ -245,14 +245,9 @@ class Curator(Privatizer[CuratorSecret]):
         """
         due, spent = self._cost(rounds), secret.filter
         if rounds > self.answers.rounds:
-            spent.close()
-            raise BudgetExhausted(
-                spent=spent.spent,
-                reserved=spent.reserved,
-                asked=Cost(Fraction(max(due - secret.cost, 0.0))),
-                budget=spent.budget,
-                reason=f"all {self.answers.rounds:,} declared rounds of answers were given",
-            )
+            asked = Cost(Fraction(max(due - secret.cost, 0.0)))
+            reason = f"all {self.answers.rounds:,} declared rounds of answers were given"
+            raise spent.refusal(asked, reason)
         if due > secret.cost:
             spent.commit(spent.reserve(GaussianCharge(due - secret.cost)))
             secret.cost = due

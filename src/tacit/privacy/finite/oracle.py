@@ -116,6 +116,10 @@ class Oracle(Randomizer):
     def covariance_outside(self) -> float:
         """Covariance of one report's estimates of two cells, for a user in neither of them."""
 
+    def sum_variance(self, cells: int) -> float:
+        """Variance of the summed estimates of that many cells, for a user in none of them."""
+        return cells * (self.variance_outside + (cells - 1) * self.covariance_outside)
+
     @abstractmethod
     def encode(self, cell: int, rng: np.random.Generator) -> IntArray:
         """A simulated report: D zeros and ones."""

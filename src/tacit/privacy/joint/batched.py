@@ -144,6 +144,19 @@ class NoisySums(base.Privatizer[B]):
                 "first"
             )
 
+    def _draw(self, noise: Noise) -> IntArray:
+        """Noise of one release, or of one node."""
+        drawn = np.empty(self.layout.size, dtype=np.int64)
+        noise.fill(self._noise_law, drawn)
+        return drawn
+
+    def _require_shape(self, drawn: IntArray, nodes: int) -> None:
+        if drawn.shape != (nodes, self.layout.size):
+            raise InvalidInput(
+                f"the stored noise has shape {drawn.shape}, but the next release uses "
+                f"{(nodes, self.layout.size)}"
+            )
+
     @abstractmethod
     def _next(self, secret: B, number: int, noise: Noise) -> Release:
         """The release of that number, if it is its turn."""
@@ -230,17 +243,11 @@ class BatchSums(NoisySums[BatchSecret]):
 
     def draw(self, secret: BatchSecret, noise: Noise) -> IntArray:
         """The noise of the next release [1, cells], so that it can be stored first."""
-        drawn = np.empty((1, self.layout.size), dtype=np.int64)
-        noise.fill(self._noise_law, drawn[0])
-        return drawn
+        return self._draw(noise)[None]
 
     def replay(self, secret: BatchSecret, drawn: IntArray) -> None:
         """Make the next release use noise that was drawn and stored before."""
-        if drawn.shape != (1, self.layout.size):
-            raise InvalidInput(
-                f"the stored noise has shape {drawn.shape}, but the next release uses "
-                f"{(1, self.layout.size)}"
-            )
+        self._require_shape(drawn, 1)
         secret.drawn = drawn
 
     def init(self) -> BatchSecret:

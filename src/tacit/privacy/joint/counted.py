@@ -170,20 +170,19 @@ class CountedSums(NoisySums[CountedSecret]):
         shift = _shift(statistic, strategy, self._largest, kind)
         shift *= task.participations  # columns of C may overlap in every row
         pure = kind == "laplace"
-        self.event: Event = (
-            PureEvent(_pure(shift, self.scale)) if pure else GaussianEvent.of(shift, self.scale)
-        )
+        if pure:
+            self.event: Event = PureEvent(_pure(shift, self.scale))
+            scales = {"node scale": self.scale, "nodes of one item": strategy.column_sum()}
+        else:
+            self.event = GaussianEvent.of(shift, self.scale)
+            scales = {"node std": self.scale, "column norm": strategy.column_norm()}
         self.guarantee = self.event.guarantee(
             task,
             model="joint",
             mechanism=f"{kind} noise on running sums through a {self.strategy.name} counter",
             accountant="pure, one charge for the stream" if pure else "one charge for the stream",
             requested=requested,
-            noise={
-                f"node {'scale' if pure else 'std'}": self.scale,
-                **self._norm(),
-                "releases": self.strategy.length,
-            },
+            noise={**scales, "releases": strategy.length},
             assumptions=TRUSTED,
             lifetime=bounds_lifetimes(statistic),
         )
@@ -195,12 +194,6 @@ class CountedSums(NoisySums[CountedSecret]):
         if counter is not secret.counter and secret.counter.steps:
             secret.past.append(secret.counter.steps)
             secret.counter, secret.begun = counter, secret.prefix
-
-    def _norm(self) -> dict[str, float]:
-        """What one item's place in the counter costs, by name."""
-        if self.kind == "laplace":
-            return {"nodes of one item": self.strategy.column_sum()}
-        return {"column norm": self.strategy.column_norm()}
 
     def law(self, users: int) -> GaussianLaw | LaplaceLaw:
         """The law of the noisiest release; it does not depend on users."""
@@ -296,17 +289,8 @@ class CountedSums(NoisySums[CountedSecret]):
     def replay(self, secret: CountedSecret, drawn: IntArray) -> None:
         """Make the next release use noise that was drawn and stored before."""
         nodes = self.strategy.due(secret.counter.steps)
-        if drawn.shape != (len(nodes), self.layout.size):
-            raise InvalidInput(
-                f"the stored noise has shape {drawn.shape}, but the next release uses "
-                f"{(len(nodes), self.layout.size)}"
-            )
+        self._require_shape(drawn, len(nodes))
         secret.counter.take(nodes, lambda node: drawn[node - nodes.start])
-
-    def _draw(self, noise: Noise) -> IntArray:
-        drawn = np.empty(self.layout.size, dtype=np.int64)
-        noise.fill(self._noise_law, drawn)
-        return drawn
 
     def state(self, secret: CountedSecret) -> dict[str, npt.NDArray[Any]]:
         """The open batch, the counter and its newest prefix; what was before it, if there was."""

@@ -9,10 +9,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from tacit.arrays import Array, IntArray
-from tacit.kernels.public.questions import KINDS, OWN_VARIANCE, REWARD, WEIGHT_STEPS, Weighing
+from tacit.arrays import Array
+from tacit.kernels.public.questions import KINDS, OWN_VARIANCE, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.oracle import Oracle
 from tacit.statistics import Block, Layout
@@ -44,47 +42,6 @@ class CellLaw:
     def variance(self, block: str) -> Array:
         """Of every cell, by (s, a)."""
         return self.variances[block]
-
-
-def cell_law(
-    oracles: Oracles,
-    places: int,
-    per_report: tuple[float, float],
-    moves: Array,
-    rewards: Array,
-    first_users: IntArray,
-) -> CellLaw:
-    """The law of a release.
-
-    Args:
-        oracles: by kind of question.
-        places: that can follow, N.
-        per_report: variance of one report's count of moves, and of rewards.
-        moves: variances of all reports together, by (s, a).
-        rewards: likewise.
-        first_users: reports about step 1, by kind of question.
-    """
-    cells = (2 * places, places, 2)  # of one state, by kind of question
-    starts = [_sum_variance(*pair) for pair in zip(oracles, cells, strict=True)]
-    v, w = per_report
-    exact = np.zeros(())
-    return CellLaw(
-        "one-cell",
-        {"moves": v, "rewards": w, "first": starts[REWARD]},
-        {
-            "moves": moves,
-            "rewards": rewards,
-            "moves_unit": exact,
-            "rewards_unit": exact,
-            "first": np.asarray(first_users @ np.array(starts)),
-            "first_users": exact,
-        },
-    )
-
-
-def _sum_variance(oracle: Oracle, cells: int) -> float:
-    """Variance of the summed estimates of that many cells, for a user in none of them."""
-    return cells * (oracle.variance_outside + (cells - 1) * oracle.covariance_outside)
 
 
 def best_oracles(epsilon: float, domains: tuple[int, int, int]) -> Oracles:

@@ -31,7 +31,6 @@ from tacit.privacy.local.cells import (
     CellLaw,
     Oracles,
     best_oracles,
-    cell_law,
     layouts,
     weighing,
 )
@@ -144,8 +143,22 @@ class OneCell(LocalPrivatizer[Secret]):
         return self.weighing.moves[0 if whole_only else 1], self.weighing.rewards[1]
 
     def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
-        per_report = self._per_report()
-        return cell_law(self.oracles, self.places, per_report, moves, rewards, first_users)
+        """Of the variances of all reports together, and of reports about step 1 by their kind."""
+        (v, w), exact, N = self._per_report(), np.zeros(()), self.places
+        cells = (2 * N, N, 2)  # of one state, by kind of question
+        starts = [o.sum_variance(count) for o, count in zip(self.oracles, cells, strict=True)]
+        return CellLaw(
+            "one-cell",
+            {"moves": v, "rewards": w, "first": starts[REWARD]},
+            {
+                "moves": moves,
+                "rewards": rewards,
+                "moves_unit": exact,
+                "rewards_unit": exact,
+                "first": np.asarray(first_users @ np.array(starts)),
+                "first_users": exact,
+            },
+        )
 
     def init(self) -> Secret:
         """Zero sums."""
