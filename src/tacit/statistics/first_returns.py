@@ -69,9 +69,9 @@ class FirstReturns(LifetimeStatistic):
         task, views = self.task, self.layout.views(out)
         table = task.horizon, task.pairs.first, task.pairs.number
         bounds = self.cap, task.end_reward, task.returns[1]
-        known = who.rows, who.taught, who.spent, who.forget
+        known = who.rows, who.taught, who.spent
         sums = views["returns"], views["totals"]
-        add_first_returns(*lives, *table, *bounds, *known, *sums)
+        add_first_returns(*lives, *table, *bounds, *known, who.forget, *sums)
 
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.

@@ -93,7 +93,7 @@ class FirstVisits(LifetimeStatistic):
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
-        known = who.rows, who.taught, who.spent, who.forget
+        known = who.rows, who.taught, who.spent
         wanted = context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
         add_first_visits(
             *lives,
@@ -105,6 +105,7 @@ class FirstVisits(LifetimeStatistic):
             self.refresh,
             self.often,
             *known,
+            who.forget,
             views["transitions"],
             views.get("gains", none),
             views["totals"],
