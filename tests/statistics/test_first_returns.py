@@ -9,7 +9,7 @@ from tacit.grid import STEPS
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.base import Relation
-from tacit.statistics.first_returns import FirstReturns
+from tacit.statistics.first_visits import FirstReturns
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory
 

@@ -13,8 +13,7 @@ from tacit.logs.mapping import make_mapping
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
-from tacit.statistics.first_returns import FirstReturns
-from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.first_visits import FirstReturns, FirstVisits
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses

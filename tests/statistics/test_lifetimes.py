@@ -21,8 +21,7 @@ from tacit.privacy.counters.base import Strategy
 from tacit.privacy.counters.fading import Fading
 from tacit.publication import Publication
 from tacit.statistics.base import LifetimeStatistic, Relation
-from tacit.statistics.first_returns import FirstReturns
-from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.first_visits import FirstReturns, FirstVisits
 from tacit.task.task import Task
 from tacit.trajectory import Trajectory, together
 

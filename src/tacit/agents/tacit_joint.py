@@ -22,8 +22,7 @@ from tacit.schedules import Geometric, PlansPerRelease
 from tacit.statistics import Statistic
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import JointCounts
-from tacit.statistics.first_returns import FirstReturns
-from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.first_visits import FirstReturns, FirstVisits
 from tacit.statistics.multi_target import MultiTargets
 from tacit.statistics.norm_budget import NormBudget
 from tacit.task.participation import Teaches

@@ -36,8 +36,7 @@ from tacit.simulation.runs.base import Run
 from tacit.simulation.runs.segment import ReportRun, SegmentRun
 from tacit.simulation.users import FAMILIES
 from tacit.statistics.counts import JointCounts, Nothing, PolicyTransitions, VisitCounts
-from tacit.statistics.first_returns import FirstReturns
-from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.first_visits import FirstReturns, FirstVisits
 from tacit.statistics.linear import CuratedTransitions, LinearSums
 from tacit.statistics.lq import ControlMoments, InstrumentedResponses
 from tacit.statistics.multi_target import MultiTargets

@@ -1,4 +1,8 @@
-"""First visits of pairs: what one person teaches about a table, however long they stay."""
+"""First visits: what one person teaches about a table, however long they stay.
+
+Of pairs, where they led and what they paid; or of states, what the rest of the episode paid: two
+numbers per pair, for tables with very many cells.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,11 @@ from functools import partial
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.kernels.raw.first_visits import add_first_visits
+from tacit.kernels.raw.first_visits import add_first_returns, add_first_visits
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
-from tacit.statistics.base import (
-    Attendees,
-    Layout,
-    LifetimeStatistic,
-    Norm,
-    context_array,
-    counted,
-    visits_moved,
-)
+from tacit.statistics import base
+from tacit.statistics.base import Attendees
 from tacit.task.participation import OFTEN
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
@@ -29,7 +26,7 @@ ASKED, AGAIN = 2, 1
 """Flags of a publication: a pair that is asked for, and one that may be taught again."""
 
 
-class FirstVisits(LifetimeStatistic):
+class FirstVisits(base.LifetimeStatistic):
     """Next state and reward of the first visits of at most ``cap`` pairs per person.
 
     Which pairs count is published ("wanted" [X], see ``kernels.first_visits``). Whether a step
@@ -62,12 +59,12 @@ class FirstVisits(LifetimeStatistic):
             self.steps = min(H, self.steps)
         """Visits that one person teaches, at most."""
         self.rewards, self.starts = "reward" not in task.known, "initial" not in task.known
-        blocks = [counted("transitions", X, S), counted("totals", X)]
+        blocks = [base.counted("transitions", X, S), base.counted("totals", X)]
         if self.rewards:
-            blocks.append(counted("gains", X))
+            blocks.append(base.counted("gains", X))
         if self.starts:
-            blocks.append(counted("starts", S))
-        self.layout = Layout(blocks)
+            blocks.append(base.counted("starts", S))
+        self.layout = base.Layout(blocks)
 
     @property
     def groups(self) -> IntArray:
@@ -94,7 +91,7 @@ class FirstVisits(LifetimeStatistic):
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
         known = who.rows, who.taught, who.spent
-        wanted = context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
+        wanted = base.context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
         add_first_visits(
             *lives,
             self.task.horizon,
@@ -112,7 +109,7 @@ class FirstVisits(LifetimeStatistic):
             views.get("starts", none),
         )
 
-    def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over all blocks; with weights 1, L2^2 = 3 c min(H, c m) + 2 for start states.
 
         Two people count n and n' visits of a pair. Its transitions differ by at most n^2 + n'^2 in
@@ -123,8 +120,8 @@ class FirstVisits(LifetimeStatistic):
         seen = (w["transitions"], w.get("gains", 0.0), w["totals"])
         people, start = 1 + replaced, w.get("starts", 0.0)
         if norm == "l1":
-            return visits_moved(seen, self.steps, norm, replaced) + people * start
-        squared = visits_moved(seen, self.often * self.steps, norm, replaced)
+            return base.visits_moved(seen, self.steps, norm, replaced) + people * start
+        squared = base.visits_moved(seen, self.often * self.steps, norm, replaced)
         return math.sqrt(squared + people * start**2)
 
     def worst_contexts(self) -> dict[str, dict[str, IntArray]]:
@@ -152,6 +149,83 @@ class FirstVisits(LifetimeStatistic):
         return max(ways, key=partial(apart, self))
 
 
+class FirstReturns(base.LifetimeStatistic):
+    """What the rest of the episode paid, from the first visits of at most ``cap`` states on.
+
+    It is booked on the pair that was played there: (return / largest, clipped to [0, 1]) - 1/2 to
+    returns [X], and 1/2 to totals [X]. The action at the first visit of a *state* is drawn by the
+    behaviour alone, so actions of a state are compared at the same moments of an episode; at the
+    first visits of pairs, rare actions would be seen later, with less left to earn.
+
+    With a task that bounds lives, a state counts once in all participations of a person. Proof of
+    the sensitivity: proofs/first_visits.md and proofs/lifetimes.md.
+
+    Args:
+        task: the public task; the largest of its ``returns`` is what they are clipped to.
+        cap: states that one person teaches, at most: the first ones.
+    """
+
+    def __init__(self, task: Task, cap: int) -> None:
+        X, alive = len(task.pairs.action), int(np.count_nonzero(np.diff(task.pairs.first)))
+        self.task, self.cap = task, cap
+        self.memory_size = len(task.pairs.first) - 1
+        self.visits = min(cap, alive) if self.lifetime else min(task.horizon, cap, alive)
+        """Visits that one person teaches, at most."""
+        self.layout = base.Layout([base.counted("returns", X), base.counted("totals", X)])
+
+    @property
+    def groups(self) -> IntArray:
+        """By cell, its pair."""
+        return np.tile(self.totals - len(self.totals), 2)
+
+    @property
+    def totals(self) -> IntArray:
+        """By pair, the cell that says how often it was counted."""
+        X = len(self.task.pairs.action)
+        return np.arange(X, 2 * X)
+
+    def largest_cell(self) -> float:
+        """The most that one person adds to a cell."""
+        return 0.5
+
+    def add_people(
+        self, lives: Lives, publication: Publication, coins: IntArray, who: Attendees, out: IntArray
+    ) -> None:
+        """First visits of states."""
+        task, views = self.task, self.layout.views(out)
+        table = task.horizon, task.pairs.first, task.pairs.number
+        bounds = self.cap, task.end_reward, task.returns[1]
+        known = who.rows, who.taught, who.spent
+        sums = views["returns"], views["totals"]
+        add_first_returns(*lives, *table, *bounds, *known, who.forget, *sums)
+
+    def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
+        """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.
+
+        A pair that both people count moves returns by at most 1, one that only one of them counts
+        moves returns and totals by 1/2 each.
+        """
+        moved = base.visits_moved((0.0, w["returns"], w["totals"]), self.visits, norm, replaced)
+        return moved if norm == "l1" else math.sqrt(moved)
+
+    def worst_pair(self) -> tuple[Trajectory, Trajectory]:
+        """Of a few trips through the states, the two that are farthest apart.
+
+        They attain the bound where as many states as count have a second action, or there are twice
+        as many states, or the last state that counts leaves steps enough to earn everything.
+        """
+        first, m = self.task.pairs.first, self.visits
+        alive = np.flatnonzero(np.diff(first))
+        rich = alive[np.argsort(-np.diff(first)[alive], kind="stable")]
+        low = trip(self.task, first[rich[:m]], 0.0)
+        ways = [
+            (low, trip(self.task, first[rich[:m] + 1] - 1, 0.0)),
+            (low, trip(self.task, first[rich[::-1][:m]], 0.0)),
+            (low, trip(self.task, first[rich[:m]], 1.0)),
+        ]
+        return max(ways, key=partial(apart, self))
+
+
 def trip(task: Task, order: IntArray, reward: float, end: int | None = None) -> Trajectory:
     """Round and round through these pairs, and to a state where that ends, or else began."""
     x = np.resize(order, task.horizon)
@@ -159,7 +233,7 @@ def trip(task: Task, order: IntArray, reward: float, end: int | None = None) -> 
     return Trajectory(states, task.pairs.action[x], np.full(len(x), reward))
 
 
-def apart(statistic: LifetimeStatistic, lives: tuple[Trajectory, Trajectory]) -> float:
+def apart(statistic: base.LifetimeStatistic, lives: tuple[Trajectory, Trajectory]) -> float:
     """How far apart two contributions are if every pair is asked for."""
     rows, task = np.zeros((2, statistic.layout.size), dtype=np.int64), statistic.task
     wanted = {"wanted": np.full(len(task.pairs.action), ASKED)}

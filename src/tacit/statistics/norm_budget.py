@@ -11,16 +11,8 @@ import numpy.typing as npt
 from tacit.arrays import IntArray
 from tacit.grid import GRID
 from tacit.publication import Publication
-from tacit.statistics.base import (
-    Attendees,
-    BatchStatistic,
-    LifetimeStatistic,
-    Norm,
-    ReadsPublication,
-    Relation,
-    Statistic,
-    block_weights,
-)
+from tacit.statistics import base
+from tacit.statistics.base import Attendees
 from tacit.task.task import Task
 from tacit.trajectory import Lives, Trajectory
 
@@ -28,7 +20,7 @@ HAIR = 1e-12
 """Above the relative error of a norm in float64."""
 
 
-class NormBudget(LifetimeStatistic):
+class NormBudget(base.LifetimeStatistic):
     """Another statistic, of which one person adds contributions of total L2 norm B at most.
 
     B is the largest norm of one participation, so the first one always counts in full; ``often``
@@ -44,12 +36,12 @@ class NormBudget(LifetimeStatistic):
 
     memory_size = 0
 
-    def __init__(self, statistic: Statistic, task: Task) -> None:
-        assert isinstance(statistic, BatchStatistic)
+    def __init__(self, statistic: base.Statistic, task: Task) -> None:
+        assert isinstance(statistic, base.BatchStatistic)
         self.inner, self.task = statistic, task
         self.layout = statistic.layout
         often = 1 if task.rule is None else task.rule.often
-        largest = often * statistic.sensitivity("l2", Relation.ADD_REMOVE_ONE)
+        largest = often * statistic.sensitivity("l2", base.Relation.ADD_REMOVE_ONE)
         self.budget = math.ceil(largest / GRID)
         """B, in grid steps."""
         own = getattr(statistic, "opposed", None)
@@ -58,15 +50,15 @@ class NormBudget(LifetimeStatistic):
         self._lives = min(apart * self.budget * GRID + cut, 2.0 * self.budget * GRID)
 
     def sensitivity(
-        self, norm: Norm, relation: Relation, scale: Mapping[str, float] | None = None
+        self, norm: base.Norm, relation: base.Relation, scale: Mapping[str, float] | None = None
     ) -> float:
         """Of whole lives at most 2 B, the triangle inequality; weights at their largest."""
         if not self.lifetime:
             return self.inner.sensitivity(norm, relation, scale)
-        weights = block_weights(self.layout, norm, relation, scale)
-        lives = 2 if relation is Relation.REPLACE_ONE else 1
+        weights = base.block_weights(self.layout, norm, relation, scale)
+        lives = 2 if relation is base.Relation.REPLACE_ONE else 1
         l2 = lives * self.budget * GRID * max(weights.values())
-        if relation is Relation.REPLACE_ONE and scale is None:
+        if relation is base.Relation.REPLACE_ONE and scale is None:
             l2 = self._lives
         return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
 
@@ -97,4 +89,5 @@ class NormBudget(LifetimeStatistic):
 
     def worst_contexts(self) -> Mapping[str, Mapping[str, npt.NDArray[np.float64]]]:
         """Of one participation."""
-        return self.inner.worst_contexts() if isinstance(self.inner, ReadsPublication) else {"": {}}
+        inner = self.inner
+        return inner.worst_contexts() if isinstance(inner, base.ReadsPublication) else {"": {}}

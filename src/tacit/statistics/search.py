@@ -25,12 +25,6 @@ FAR = 1e30
 """A return beyond every window that makes sense."""
 
 
-def returns_range(task: Task) -> tuple[float, float]:
-    """The declared range of returns of an episodic task."""
-    low, high = (float(end) for end in task.known["returns"])
-    return low, high
-
-
 def _windowed(lives: Lives, publication: Publication) -> IntArray:
     """x of many users, in steps of the grid: whatever was lived and published, within [-1, 1]."""
     centre, half = base.context_array(publication, "window", (2,))
@@ -56,7 +50,7 @@ class _Returns(base.BoundedSum):
     def __init__(self, task: Task) -> None:
         self.dimension = parameters(scoring(task.sizes, task.known))
         self.weight = math.sqrt(2.0 * (self.dimension + 1))
-        self.low, self.high = returns_range(task)
+        self.low, self.high = (float(end) for end in task.known["returns"])
 
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """A wide and a narrow window."""

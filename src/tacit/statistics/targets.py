@@ -73,7 +73,9 @@ class ValueTargets(base.BatchStatistic):
         H = task.horizon
         self.task = task
         self.shape = shape
-        self.caps = self._value_caps()
+        self.caps = value_caps(task)  # on V_1..V_{H+1}
+        if shape.scaling == "raw":  # the paper's raw messages use the largest one at every stage
+            self.caps = np.full(len(self.caps), self.caps[0])
         self.transitions: TransitionFeatures = transition_features(task, whole=shape.whole)
         self.rewards: RewardFeatures = reward_features(task, whole=shape.whole)
         half = 0.5 if shape.centre else 1.0
@@ -104,13 +106,6 @@ class ValueTargets(base.BatchStatistic):
         )
         self._none = np.zeros((0, 1, 1), dtype=np.int64)
         self._declared = np.stack([self.longest, self.highest])
-
-    def _value_caps(self) -> Array:
-        """Caps on V_1..V_{H+1}; the paper's raw messages use the largest one at every stage."""
-        caps = value_caps(self.task)
-        if self.shape.scaling == "raw":
-            caps = np.full(len(caps), caps[0])
-        return caps
 
     def _scales(self) -> TargetScales:
         H, ones = self.task.horizon, np.ones(self.task.horizon)
