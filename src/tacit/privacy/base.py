@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,8 @@ class Secret:
     """
 
     __slots__ = ("sums", "users", "source")
+    stored: ClassVar[tuple[str, ...]] = ("sums", "users", "source")
+    """What can be stored as it is. Every kind of state says so itself, or cannot be stored."""
 
     def __init__(self, sums: IntArray, users: int = 0) -> None:
         self.sums = sums
@@ -245,26 +247,20 @@ class Privatizer(ABC, Generic[S]):
 
         A mechanism whose state has further parts says so itself; by default it cannot be stored.
         """
-        if type(secret) is not Secret:
+        if "stored" not in vars(type(secret)):
             raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
-        return self._sums(secret)
+        return {name: np.asarray(getattr(secret, name)) for name in secret.stored}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> S:
         """The state that was stored; goes on bit for bit as if never stopped."""
         secret = self.init()
-        secret.sums[:] = arrays["sums"]
-        secret.users = int(arrays["users"])
+        for name in secret.stored:
+            if isinstance(own := getattr(secret, name), np.ndarray):
+                own[:] = arrays[name]
+            elif name != "source":
+                setattr(secret, name, int(arrays[name]))
         secret.source = choice(str(arrays["source"]), "source", SOURCES)  # type: ignore[assignment]
         return secret
-
-    @staticmethod
-    def _sums(secret: Secret) -> dict[str, npt.NDArray[Any]]:
-        """What all states have."""
-        return {
-            "sums": secret.sums,
-            "users": np.array(secret.users),
-            "source": np.array(secret.source),
-        }
 
     # Audits.
 

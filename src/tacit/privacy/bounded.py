@@ -13,7 +13,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -72,11 +71,12 @@ def bounded_delta(radii: Array, shifts: Array, epsilon: float, points: int = 409
     total, infinite = np.ones(1), 0.0
     lowest = 0
     for move, times in moves.items():
-        losses = _loss_grid(move, step, math.ceil(widest[move] / step))
+        reach = math.ceil(widest[move] / step)
+        masses, beyond = _loss_grid(move, step, reach)
         for _ in range(times):
-            total = np.maximum(fftconvolve(total, losses.masses), 0.0)
-            lowest += losses.lowest
-            infinite += (1.0 - infinite) * losses.infinite
+            total = np.maximum(fftconvolve(total, masses), 0.0)
+            lowest -= reach
+            infinite += (1.0 - infinite) * beyond
     values = step * (lowest + np.arange(total.size))
     gain = -np.expm1(np.minimum(epsilon - values, 0.0))
     return min(1.0, infinite + float(np.sum(total * gain)) + ROUNDING)
@@ -180,30 +180,18 @@ def log_density(y: Array) -> Array:
     return -np.minimum(_steepness(y), 1e9)
 
 
-class _Losses(NamedTuple):
-    """Masses of privacy losses on multiples of the step from ``lowest`` on, and at infinity."""
-
-    masses: Array
-    lowest: int
-    infinite: float
-
-
 def _steepness(y: Array) -> Array:
     """exp(1 / (1 - y^2)), minus the log of the density of radius 1; e^700 from the edge on."""
     room = np.maximum(1.0 - y * y, 1.0 / 700.0)
     return np.asarray(np.exp(1.0 / room))
 
 
-def _mass_density(y: Array) -> Array:
-    """The density of radius 1, not normalised."""
-    return np.asarray(np.exp(-_steepness(y)))
-
-
 def _integrals(edges: Array, move: float) -> Array:
     """Mass of the noise shifted by ``move`` between consecutive edges: five Gauss nodes each."""
     half = np.diff(edges)[:, None] / 2.0
     middle = (edges[:-1, None] + edges[1:, None]) / 2.0
-    return np.asarray((_mass_density(middle + half * _NODES - move) @ _WEIGHTS) * half[:, 0])
+    density = np.exp(-_steepness(middle + half * _NODES - move))  # not normalised
+    return np.asarray((density @ _WEIGHTS) * half[:, 0])
 
 
 def _widest_loss(move: float, epsilon: float) -> float:
@@ -214,8 +202,10 @@ def _widest_loss(move: float, epsilon: float) -> float:
     return min(float(outer - inner), epsilon + 40.0)
 
 
-def _loss_grid(move: float, step: float, points: int) -> _Losses:
+def _loss_grid(move: float, step: float, points: int) -> tuple[Array, float]:
     """Privacy losses log f(y) / f(y - move) of one cell of radius 1, spread to the grid from above.
+
+    Their masses at multiples of the step from -points to points, and at infinity.
 
     The loss falls in y (the noise is log-concave), so on a short interval it lies between its two
     ends, and these between two grid values. All mass of the interval is moved to those two values
@@ -234,7 +224,7 @@ def _loss_grid(move: float, step: float, points: int) -> _Losses:
     masses = np.zeros(2 * points + 1)
     np.add.at(masses, low + points, here - up)
     np.add.at(masses, high + points, up)
-    return _Losses(masses, -points, max(0.0, 1.0 - float(np.sum(here))))
+    return masses, max(0.0, 1.0 - float(np.sum(here)))
 
 
 _TOTAL = float(np.sum(_integrals(np.linspace(-1.0, 1.0, _MESH), 0.0)))

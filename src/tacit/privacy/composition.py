@@ -65,7 +65,9 @@ def added(statements: Sequence[tuple[int, Guarantee]]) -> Guarantee:
         epsilon=epsilon,
         delta=type(first.delta)(delta),
         mu=total.mu if all(part.mu is not None for part in leaves) else None,
-        mechanism="; ".join(_often(times, part.mechanism) for times, part in parts),
+        mechanism="; ".join(
+            part.mechanism + (f" ({times:,} times)" if times > 1 else "") for times, part in parts
+        ),
         accountant=f"{total.count:,} statements composed from what each of them says",
         requested_epsilon=None,
         requested_delta=None,
@@ -123,10 +125,6 @@ def _all_times(parts: Parts) -> int | None:
     if any(each is None for _, each in often):
         return None
     return sum(times * (each or 0) for times, each in often)
-
-
-def _often(times: int, what: str) -> str:
-    return what if times == 1 else f"{what} ({times:,} times)"
 
 
 def _union(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

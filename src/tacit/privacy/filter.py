@@ -218,8 +218,9 @@ class PrivacyFilter:
         """Reserve again what a ledger says was reserved, at the cost it recorded."""
         if self.closed or not (self.spent + self.reserved + cost).within(self.budget.caps):
             raise InvalidInput(f"a reservation of {cost} does not fit into what was left")
-        counted = _covers(charge)
-        if not any(bound is not None and bound.within(_loosened(cost)) for bound in counted):
+        # another version of the special functions may differ in the last digits
+        loosened = Cost(cost.mu_squared * _HAIR, cost.epsilon * _HAIR)
+        if not any(bound is not None and bound.within(loosened) for bound in _covers(charge)):
             raise InvalidInput(f"a cost of {cost} does not cover the charge it was recorded for")
         return self._hold(charge, cost)
 
@@ -269,11 +270,6 @@ def _covers(charge: Charge) -> tuple[Cost | None, Cost]:
         None if pure is None else Cost(epsilon=exact(rounded_up(pure))),
         Cost(mu_squared=exact(rounded_up(charge.as_gaussian()))),
     )
-
-
-def _loosened(cost: Cost) -> Cost:
-    """A hair more: another version of the special functions may differ in the last digits."""
-    return Cost(cost.mu_squared * _HAIR, cost.epsilon * _HAIR)
 
 
 def _delta_bound(mu_squared: float, pure: float, epsilon: float, margin: int) -> float:

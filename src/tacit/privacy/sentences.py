@@ -34,14 +34,9 @@ _TRUST = {
 }
 
 _SEEN = {
-    "local": {
-        "user": "everything a user's device sends",
-        "participation": "everything a device sends in one participation",
-    },
-    "joint": dict.fromkeys(
-        ("user", "participation"), "everything published and all that other users get to see"
-    ),
-    "shuffle": dict.fromkeys(("user", "participation"), "all that leaves the shuffler"),
+    "local": "everything a user's device sends",
+    "joint": "everything published and all that other users get to see",
+    "shuffle": "all that leaves the shuffler",
 }
 
 
@@ -148,10 +143,12 @@ def meaning(guarantee: Guarantee) -> str:
 
 def _seen(guarantee: Guarantee) -> str:
     """What the probabilities and the guesses are about; nothing is promised of anything else."""
-    seen = _SEEN[guarantee.model][guarantee.unit]
+    seen, local = _SEEN[guarantee.model], guarantee.model == "local"
+    if local and guarantee.unit == "participation":
+        seen = "everything a device sends in one participation"
     if guarantee.parts:
         return f"{seen}, in {covered(guarantee)}"
-    return seen + (" in one period" if _period(guarantee) and guarantee.model == "local" else "")
+    return seen + (" in one period" if _period(guarantee) and local else "")
 
 
 def _numbers(guarantee: Guarantee) -> tuple[str, str]:
@@ -258,10 +255,7 @@ ONE_REPORT = "every participation sends exactly one report, and a retry resends 
 """What the guarantee of every local mechanism rests on."""
 
 _COUNTED = {
-    (
-        "local",
-        "first",
-    ): "a report is made once, and a retry resends the same bytes; a "
+    ("local", "first"): "a report is made once, and a retry resends the same bytes; a "
     "device reports only the first participation of its user{period}, "
     "whatever happens in it; a device that has lost its memory takes its user for a new person",
     ("joint", "first"): "the curator counts only the first participation of a person{period}, "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -128,12 +128,14 @@ class LoggedVisits(_Counted):
 
     def __init__(self, task: Task, cap: int, max_return: float) -> None:
         super().__init__(task, cap, max_return)
-        X, S = len(task.pairs.action), table_sizes(task)[1]
-        table = counted("transitions", X, S)
         names = ("censored", "totals", "gains", "choices")
-        pairs = [counted(name, X) for name in names]
-        start = counted("starts", S)
-        self.layout = Layout([table, *pairs, start, PEOPLE, WHOLE, RETURNS])
+        self.layout = self._visits(names, len(task.pairs.action))
+
+    def _visits(self, names: Sequence[str], *shape: int) -> Layout:
+        """Where visits of a table of that shape led, more about them, start states and returns."""
+        S = self._states
+        blocks = [counted("transitions", *shape, S), *(counted(name, *shape) for name in names)]
+        return Layout([*blocks, counted("starts", S), PEOPLE, WHOLE, RETURNS])
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add first visits, start states and returns."""
@@ -170,10 +172,7 @@ class LoggedStages(LoggedVisits):
         self.cap = task.horizon  # steps, each in the table of its stage
         (H, S, _), X = table_sizes(task), len(task.pairs.action)
         table_fits("counts of every stage", H, X, S)
-        stages = [counted(name, H, X) for name in ("censored", "totals", "gains")]
-        start = counted("starts", S)
-        table = counted("transitions", H, X, S)
-        self.layout = Layout([table, *stages, start, PEOPLE, WHOLE, RETURNS])
+        self.layout = self._visits(("censored", "totals", "gains"), H, X)
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add the steps of everybody's first episode, start states and returns."""

@@ -24,16 +24,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import GRID, require_coarse
 from tacit.kernels.raw.linear_sums import noisy_answer
-from tacit.privacy import accounting
-from tacit.privacy.base import (
-    TRUSTED,
-    AuditRecord,
-    LogLikelihoodRatio,
-    Privatizer,
-    Query,
-    Report,
-    Secret,
-)
+from tacit.privacy import accounting, base
 from tacit.privacy.charges import GaussianCharge
 from tacit.privacy.counters.base import Strategy
 from tacit.privacy.curator.declared_answers import Answers, Price, grid_rounding
@@ -72,10 +63,11 @@ class GramPart:
         return self._whole.largest_cell()
 
 
-class CuratorSecret(Secret):
+class CuratorSecret(base.Secret):
     """Exact tables, the counter's state, the filter, and the answers since the last release."""
 
     __slots__ = ("stream", "filter", "answered", "rounds", "drawn", "once", "views", "cost")
+    stored = base.Secret.stored
 
     def __init__(self, layout: Layout, stream: CountedSecret, budget: Budget) -> None:
         super().__init__(np.zeros(layout.size, dtype=np.int64))
@@ -90,7 +82,7 @@ class CuratorSecret(Secret):
         self.cost = 0.0
 
 
-class Curator(Privatizer[CuratorSecret]):
+class Curator(base.Privatizer[CuratorSecret]):
     """Releases noisy Gram matrices and answers declared regression queries.
 
     Args:
@@ -180,7 +172,7 @@ class Curator(Privatizer[CuratorSecret]):
             accountant="all declared answers",
             requested=requested,
             noise=self._noise_scales(),
-            assumptions=TRUSTED,
+            assumptions=base.TRUSTED,
         )
 
     def _noise_scales(self) -> dict[str, Any]:
@@ -200,14 +192,14 @@ class Curator(Privatizer[CuratorSecret]):
         """Empty tables, fresh counter, full budget."""
         return CuratorSecret(self.statistic.layout, self.stream.init(), self._budget)
 
-    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
+    def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> base.Report:
         """To the curator, over its own channel: the contribution itself."""
-        return Report(contribution.copy())
+        return base.Report(contribution.copy())
 
-    def absorb(self, secret: CuratorSecret, report: Report, version: int) -> CuratorSecret:
+    def absorb(self, secret: CuratorSecret, report: base.Report, version: int) -> CuratorSecret:
         """Into the tables, and into the open batch of the Gram stream."""
         values = report.take()
-        self.stream.absorb(secret.stream, Report(values[: self.layout.size]), version)
+        self.stream.absorb(secret.stream, base.Report(values[: self.layout.size]), version)
         secret.sums += values
         secret.users += 1
         return secret
@@ -227,7 +219,9 @@ class Curator(Privatizer[CuratorSecret]):
         secret.users += users
         return secret
 
-    def release(self, secret: CuratorSecret, query: Query | ValueQuery, noise: Noise) -> Release:
+    def release(
+        self, secret: CuratorSecret, query: base.Query | ValueQuery, noise: Noise
+    ) -> Release:
         """The next Gram matrices, or the answer to a question."""
         if isinstance(query, ValueQuery):
             return self._answer(secret, query, noise)
@@ -285,7 +279,7 @@ class Curator(Privatizer[CuratorSecret]):
         unused = [secret.drawn.get(name) for name in self._questions]
         blank = np.zeros(self.statistic.phi.shape[2], dtype=np.int64)
         return {
-            **self._sums(secret),
+            **super().state(secret),
             **{f"stream.{name}": a for name, a in self.stream.state(secret.stream).items()},
             "rounds": np.array(secret.rounds),
             "cost": np.array(secret.cost),
@@ -358,10 +352,10 @@ class Curator(Privatizer[CuratorSecret]):
         noisy_answer(views["table"], views["reward"], phi, values, *bounds, silent, answer)
         return answer
 
-    def log_likelihood_ratio(self, record: AuditRecord) -> LogLikelihoodRatio:
+    def log_likelihood_ratio(self, record: base.AuditRecord) -> base.LogLikelihoodRatio:
         """Of Gram matrices and answers: all their noise is independent."""
         cells = self.layout.size
-        grams = AuditRecord(
+        grams = base.AuditRecord(
             [sums[:cells] for sums in record.first],
             [sums[:cells] for sums in record.second],
             record.released,
@@ -375,7 +369,7 @@ class Curator(Privatizer[CuratorSecret]):
             shift = (second - first) / self._laws[query.target, query.stage].std ** 2
             log_ratio += float(shift @ (answer - (first + second) / 2))
             mu_squared += float(shift @ (second - first))
-        return LogLikelihoodRatio(log_ratio, mu_squared)
+        return base.LogLikelihoodRatio(log_ratio, mu_squared)
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
         """Fresh noise for every question, in the order in which planners ask."""

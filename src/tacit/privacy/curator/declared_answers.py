@@ -84,13 +84,11 @@ class Answers:
 
     def load(self) -> Array:
         """Sum over targets of (R_h / std_h)^2 [H]: what one round puts on each stage."""
-        total = None
-        for target, ranges in self.ranges.items():
-            stds = self.stds[target]
-            share = np.where(ranges > 0, ranges / np.where(ranges > 0, stds, 1.0), 0.0) ** 2
-            total = share if total is None else total + share
-        assert total is not None
-        return total
+        shares = [
+            np.divide(ranges, self.stds[target], out=np.zeros(len(ranges)), where=ranges > 0) ** 2
+            for target, ranges in self.ranges.items()
+        ]
+        return np.asarray(sum(shares))
 
 
 def grid_rounding(statistic: CuratedTransitions, task: Task, least_range: float) -> float:

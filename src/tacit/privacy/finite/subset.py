@@ -95,13 +95,8 @@ class SubsetSelection(Oracle):
     @cached_property
     def epsilon(self) -> float:
         """log(p (D - size) / ((1 - p) size)), rounded up."""
-        return odds.log_above(
-            Fraction(self.own * (self.domain - self.size), self._rest * self.size)
-        )
-
-    @property
-    def _rest(self) -> int:
-        return odds.ONE - self.own
+        rest = odds.ONE - self.own
+        return odds.log_above(Fraction(self.own * (self.domain - self.size), rest * self.size))
 
     def channel(self) -> Pair:
         """Subsets with both cells of the pair, with one of them, with none; all pairs are alike."""

@@ -11,10 +11,9 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
@@ -57,6 +56,7 @@ class BatchSecret(base.Secret):
     """Exact sums of the open batch, how many users are in it, and the last release."""
 
     __slots__ = ("drawn", "last", "open")
+    stored = (*base.Secret.stored, "open")  # the last release is public, and stored as such
 
     def __init__(self, sums: IntArray) -> None:
         super().__init__(sums)
@@ -160,16 +160,6 @@ class NoisySums(base.Privatizer[B]):
     @abstractmethod
     def _next(self, secret: B, number: int, noise: Noise) -> Release:
         """The release of that number, if it is its turn."""
-
-    def state(self, secret: B) -> dict[str, npt.NDArray[Any]]:
-        """The open batch; the last release is public, and stored as such."""
-        return {**self._sums(secret), "open": np.array(secret.open)}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> B:
-        """Go on with the open batch."""
-        secret = super().restore(arrays)
-        secret.open = int(arrays["open"])
-        return secret
 
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Distance over the declared one: L2, or L1 where noise is Laplace."""

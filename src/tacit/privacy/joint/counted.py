@@ -46,6 +46,7 @@ class CountedSecret(BatchSecret):
     """
 
     __slots__ = ("begun", "counter", "past", "prefix")
+    stored = BatchSecret.stored
 
     def __init__(self, sums: IntArray, counter: CounterState) -> None:
         super().__init__(sums)

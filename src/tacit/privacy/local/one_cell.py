@@ -184,9 +184,13 @@ class OneCell(LocalPrivatizer[Secret]):
         _, kind, mass = self._asked(contribution, noise)
         return packing.pack(self._answer(mass, kind, noise))
 
+    def _marked(self, contribution: IntArray) -> list[tuple[int, int, IntArray]]:
+        """Step and kind of questions that may be asked, and the masses [N, 2, N] of their cells."""
+        return [marked(self.statistic, contribution)]
+
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
-        """Step and kind of the question, and the mass [N, 2, N] of its cell."""
-        return marked(self.statistic, contribution)
+        """The one that is asked."""
+        return self._marked(contribution)[0]
 
     def _answer(self, mass: IntArray, kind: int, noise: Noise) -> IntArray:
         """Round the reward, randomize the cell: the oracle's row of zeros and ones."""
@@ -203,22 +207,29 @@ class OneCell(LocalPrivatizer[Secret]):
     # Audits.
 
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
-        """Share of the answer's chances that moves to other cells."""
-        (_, kind, one), (_, _, two) = (marked(self.statistic, life) for life in (first, second))
-        self._require_covered(kind)
-        return float(np.abs(self._chances(kind, two) - self._chances(kind, one)).sum()) / 2
+        """Share of the answer's chances that moves to other cells, of the worst question."""
+        apart = []
+        for (_, kind, one), (_, _, two) in zip(*map(self._marked, (first, second)), strict=True):
+            self._require_covered(kind)
+            apart.append(np.abs(self._chances(kind, two) - self._chances(kind, one)).sum())
+        return float(max(apart)) / 2
 
     def log_ratio(
         self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
     ) -> Array:
-        """That of the oracle for the question that was asked."""
-        (_, kind, one), (_, _, two) = (marked(self.statistic, life) for life in (first, second))
-        return self._ratio(messages, kind, one, two)
+        """That of the oracle for the question that was asked, which itself says nothing."""
+        ratio = np.zeros(len(messages))
+        for (h, kind, one), (_, _, two) in zip(*map(self._marked, (first, second)), strict=True):
+            about, packed = self._about(messages, h)
+            oracle = self.oracles[kind]
+            rows = packing.unpack(packed[about, : packing.words(oracle.domain)], oracle.domain)
+            chances = self._chances(kind, one), self._chances(kind, two)
+            ratio[about] = oracle.log_ratio(rows, *chances)
+        return ratio
 
-    def _ratio(self, packed: IntArray, kind: int, first: IntArray, second: IntArray) -> Array:
-        oracle = self.oracles[kind]
-        rows = packing.unpack(packed, oracle.domain)
-        return oracle.log_ratio(rows, *(self._chances(kind, mass) for mass in (first, second)))
+    def _about(self, messages: IntArray, h: int) -> tuple[Any, IntArray]:
+        """Which messages are about step h, of those that may be, and the packed reports of all."""
+        return slice(None), messages
 
     def _chances(self, kind: int, mass: IntArray) -> Array:
         """Chance of every cell of the oracle to be the one that is randomized."""
@@ -298,12 +309,7 @@ class OneCell(LocalPrivatizer[Secret]):
         return message
 
     def _add(
-        self,
-        hits: IntArray,
-        reports: int,
-        question: tuple[int, int],
-        entry: Publication,
-        to: IntArray,
+        self, hits: IntArray, reports: int, at: tuple[int, int], entry: Publication, to: IntArray
     ) -> None:
         """Add the summed reports on one question, step and kind, to a flat vector of sums."""
         policy, occupancy = entry.policy, entry.context.get("occupancy")
@@ -319,7 +325,7 @@ class OneCell(LocalPrivatizer[Secret]):
                 f"predicts, both {shape}; draw a stochastic policy into a table before publishing "
                 "it"
             )
-        step, kind = question
+        step, kind = at
         told = (hits, reports, kind, step, places.state, places.number)
         add_hits(*told, policy.actions, occupancy, self.weighing, self.cell_sums(to))
 
@@ -364,37 +370,23 @@ class DrawnCell(OneCell):
         h, kind, mass = self._asked(contribution, noise)
         return np.append(np.int64(h), packing.pack(self._answer(mass, kind, noise)))
 
+    def _marked(self, contribution: IntArray) -> list[tuple[int, int, IntArray]]:
+        """All steps."""
+        cells = self.statistic.layout.views(contribution)["cell"]
+        return [(h, self._kind(h), mass) for h, mass in enumerate(cells)]
+
     def _asked(self, contribution: IntArray, noise: Noise) -> tuple[int, int, IntArray]:
         """A step drawn with a fair coin."""
         H, h = self.statistic.horizon, 0
         while h < H - 1 and not noise.happens(1, H - h):
             h += 1
-        mass = self.statistic.layout.views(contribution)["cell"][h]
-        return h, self._kind(h), mass
+        return self._marked(contribution)[h]
 
     def _kind(self, h: int) -> int:
         return REWARD if h == self.statistic.horizon - 1 else STEP
 
-    def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
-        """The worst of all steps, any of which may be drawn."""
-        cells = [self.statistic.layout.views(life)["cell"] for life in (first, second)]
-        apart = [
-            np.abs(self._chances(self._kind(h), two) - self._chances(self._kind(h), one)).sum()
-            for h, (one, two) in enumerate(zip(*cells, strict=True))
-        ]
-        return float(max(apart)) / 2
-
-    def log_ratio(
-        self, messages: IntArray, first: IntArray, second: IntArray, publication: Publication
-    ) -> Array:
-        """That of the oracle for the step that was drawn; the step itself says nothing."""
-        one, two = (self.statistic.layout.views(life)["cell"] for life in (first, second))
-        ratio = np.zeros(len(messages))
-        for h in np.unique(messages[:, 0]):
-            rows, kind = messages[:, 0] == h, self._kind(int(h))
-            words = packing.words(self.oracles[kind].domain)
-            ratio[rows] = self._ratio(messages[rows, 1 : 1 + words], kind, one[h], two[h])
-        return ratio
+    def _about(self, messages: IntArray, h: int) -> tuple[Any, IntArray]:
+        return messages[:, 0] == h, messages[:, 1:]
 
     def _questions(self, sent: Sent) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
         each = [self._question(message, sent.publication, 0) for message in sent.messages]

@@ -9,12 +9,10 @@ contribution divided by the weights, for every publication, so one mu covers all
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
@@ -62,6 +60,7 @@ class WeightedSecret(Secret):
     """Sums of randomized reports, and the (public) sum of their squared weights."""
 
     __slots__ = ("spread",)
+    stored = (*Secret.stored, "spread")
 
     def __init__(self, sums: IntArray) -> None:
         super().__init__(sums)
@@ -213,16 +212,6 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         secret.spread += users * weights**2
         secret.users += users
         secret.source = weakest(secret.source, noise.source)
-        return secret
-
-    def state(self, secret: WeightedSecret) -> dict[str, npt.NDArray[Any]]:
-        """The sums, and how much noise is in them."""
-        return {**self._sums(secret), "spread": secret.spread}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> WeightedSecret:
-        """Go on with both."""
-        secret = super().restore(arrays)
-        secret.spread[:] = arrays["spread"]
         return secret
 
     def release(self, secret: WeightedSecret, query: Query, noise: Noise) -> Release:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -82,13 +81,31 @@ class Blanket:
     def epsilon_at(self, users: int, delta: float, near: float | None = None) -> float:
         """The least epsilon this bound gives at delta; at delta = 0 that of the report alone.
 
+        The search is for the crossing of logarithms; where it stops is moved up until the bound
+        itself says yes.
+
         Args:
             users: as for :meth:`delta`.
             delta: at which epsilon is wanted.
             near: a guess, returned as it is if it is right to six digits.
         """
-        delta = number(delta, "delta", low=0.0, high=1.0)
-        return least_epsilon(lambda level: self.delta(users, level), delta, self.epsilon, near)
+        delta, most = number(delta, "delta", low=0.0, high=1.0), self.epsilon
+
+        def excess(level: float) -> float:
+            return _excess(self.delta(users, level), delta)
+
+        if near is not None and near < most:
+            if self.delta(users, near) <= delta < self.delta(users, near * (1 - 1e-6)):
+                return near
+        if self.delta(users, 0.0) <= delta:
+            return 0.0
+        if delta == 0.0 or most == 0.0:
+            return most
+        epsilon = float(brentq(excess, 0.0, most, xtol=1e-9 * most, rtol=1e-9))
+        step = 1e-9 * most
+        while epsilon < most and self.delta(users, epsilon) > delta:
+            epsilon, step = epsilon + step, 2 * step
+        return min(epsilon, most)
 
     def alone(self, epsilon: float) -> float:
         """Exact delta of one report, unshuffled, on users that differ at every step."""
@@ -140,29 +157,10 @@ def _delta(blanket: Blanket, n: int, epsilon: float, fineness: float) -> float:
     return min(bound * (1.0 + 1e-12), blanket.alone(epsilon))
 
 
-def least_epsilon(
-    delta_at: Callable[[float], float], delta: float, most: float, near: float | None = None
-) -> float:
-    """The least epsilon at which a falling bound is at most delta; ``most`` always qualifies.
-
-    The search is for the crossing of logarithms; where it stops is moved up until the bound itself
-    says yes. A guess ``near`` that is right to six digits is returned.
-    """
-    if near is not None and near < most and delta_at(near) <= delta < delta_at(near * (1 - 1e-6)):
-        return near
-    if delta == 0.0 or most == 0.0 or delta_at(0.0) <= delta:
-        return 0.0 if delta_at(0.0) <= delta else most
+def _excess(bound: float, delta: float) -> float:
+    """How far the logarithm of a bound is above that of delta, cut off far below."""
     floor = math.log(delta) - 50.0
-
-    def excess(level: float) -> float:
-        there = delta_at(level)
-        return max(math.log(there) if there > 0.0 else floor, floor) - math.log(delta)
-
-    epsilon = float(brentq(excess, 0.0, most, xtol=1e-9 * most, rtol=1e-9))
-    step = 1e-9 * most
-    while epsilon < most and delta_at(epsilon) > delta:
-        epsilon, step = epsilon + step, 2 * step
-    return min(epsilon, most)
+    return max(math.log(bound) if bound > 0.0 else floor, floor) - math.log(delta)
 
 
 class Crowd(NamedTuple):
@@ -222,8 +220,7 @@ def largest_reports(
 
     def excess(local: float) -> float:
         there = Blanket(reports(local)).delta(crowd.users, crowd.epsilon, fineness)
-        floor = math.log(crowd.delta) - 50.0
-        return max(math.log(there) if there > 0.0 else floor, floor) - math.log(crowd.delta)
+        return _excess(there, crowd.delta)
 
     if most <= crowd.epsilon or crowd.delta == 0.0:
         return reports(min(most, crowd.epsilon))
