@@ -6,7 +6,7 @@ See docs/papers/mixture_jdp.md#b1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -130,10 +130,10 @@ class MultiTargets(BatchStatistic):
             steps = both
         return {name: np.vstack([table, 0 * table[:1]]) for name, table in steps.items()}
 
-    def _step(self, weights: Mapping[str, float], replaced: bool) -> float:
+    def _step(self, w: Mapping[str, float], families: Iterable[str], replaced: bool) -> float:
         """How far one step moves these families, replaced by another one or removed."""
-        rows = np.hstack([weight * self._steps[name] for name, weight in weights.items()])
-        rounding = (1 + replaced) * max(weights.values()) * math.sqrt(rows.shape[1]) / STEPS
+        rows = np.hstack([w[name] * self._steps[name] for name in families])
+        rounding = (1 + replaced) * max(w.values()) * math.sqrt(rows.shape[1]) / STEPS
         squared = squared_diameter(rows) if replaced else float((rows**2).sum(axis=1).max())
         return math.sqrt(squared) + rounding
 
@@ -144,13 +144,13 @@ class MultiTargets(BatchStatistic):
         ones by squares; the last of the separate stages sends rewards only. L1 is bounded by
         sqrt(cells) L2.
         """
-        H, every = self.task.horizon, self._step(w, replaced)
+        H, every = self.task.horizon, self._step(w, w, replaced)
         if self.pooled:
             l2 = H * every
         else:
-            last = {name: w[name] for name in w if name.startswith("reward")}
+            last = [name for name in w if name.startswith("reward")]
             squares = (H - 1) * every**2
-            l2 = math.sqrt(squares + (self._step(last, replaced) ** 2 if last else 0.0))
+            l2 = math.sqrt(squares + (self._step(w, last, replaced) ** 2 if last else 0.0))
         return l2 if norm == "l2" else math.sqrt(self.layout.size) * l2
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
