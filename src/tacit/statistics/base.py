@@ -206,12 +206,12 @@ class BoundedSum(ABC):
         weights = block_weights(self.layout, norm, relation, scale)
         return self._sensitivity(weights, norm, relation is Relation.REPLACE_ONE)
 
+    @abstractmethod
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """With a weight for every block; one person is replaced by another, or removed."""
-        raise NotImplementedError
 
 
-class BatchStatistic(BoundedSum):
+class BatchStatistic(ABC):
     """A statistic that adds up many users of one publication; one user is a batch of one."""
 
     @abstractmethod

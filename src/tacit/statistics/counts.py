@@ -14,7 +14,7 @@ from tacit.grid import STEPS
 from tacit.kernels.raw.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
-from tacit.statistics.base import BatchStatistic, Block, Layout, Norm, counted
+from tacit.statistics.base import BatchStatistic, Block, BoundedSum, Layout, Norm, counted
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
@@ -26,7 +26,7 @@ def staying(horizon: int, state: int, action: int, reward: float) -> Trajectory:
     )
 
 
-class VisitCounts(BatchStatistic):
+class VisitCounts(BoundedSum, BatchStatistic):
     """R(s,a), N_r(s,a), N_p(s,a,s') and, where asked for, R2(s,a).
 
     See docs/papers/tabular_ldp.md#setting. One table serves all stages when the task is declared
@@ -103,7 +103,7 @@ class VisitCounts(BatchStatistic):
         return one, staying(self.horizon, *places[-1], 1.0)
 
 
-class JointCounts(BatchStatistic):
+class JointCounts(BoundedSum, BatchStatistic):
     """N(s,a,s') over all H steps, and sums of r - 1/2: V-free sums with one-hot features.
 
     See docs/papers/mixture_jdp.md#b1. A transition moves two cells by 1, a reward (centred at 1/2,
@@ -179,7 +179,7 @@ class JointCounts(BatchStatistic):
         return staying(H, *places[0], 1.0), staying(H, *places[1], 0.0)
 
 
-class PolicyTransitions(BatchStatistic):
+class PolicyTransitions(BoundedSum, BatchStatistic):
     """One-hot of (s_h, s_{h+1}) per stage h < H, filed under the action the policy prescribes.
 
     Missing steps count as staying in state 0.
@@ -232,7 +232,7 @@ class PolicyTransitions(BatchStatistic):
         return staying(H, 0, 0, 0.0), staying(H, S - 1, 0, 0.0)
 
 
-class Nothing(BatchStatistic):
+class Nothing(BoundedSum, BatchStatistic):
     """An empty contribution: reference policies need no data, and so protect it perfectly."""
 
     def __init__(self) -> None:

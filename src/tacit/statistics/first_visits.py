@@ -26,7 +26,7 @@ ASKED, AGAIN = 2, 1
 """Flags of a publication: a pair that is asked for, and one that may be taught again."""
 
 
-class FirstVisits(base.LifetimeStatistic):
+class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
     """Next state and reward of the first visits of at most ``cap`` pairs per person.
 
     Which pairs count is published ("wanted" [X], see ``kernels.first_visits``). Whether a step
@@ -149,7 +149,7 @@ class FirstVisits(base.LifetimeStatistic):
         return max(ways, key=partial(apart, self))
 
 
-class FirstReturns(base.LifetimeStatistic):
+class FirstReturns(base.BoundedSum, base.LifetimeStatistic):
     """What the rest of the episode paid, from the first visits of at most ``cap`` states on.
 
     It is booked on the pair that was played there: (return / largest, clipped to [0, 1]) - 1/2 to

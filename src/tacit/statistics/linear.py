@@ -84,7 +84,7 @@ class FeaturePairs:
         return float(squares.max()) * (1 + 1e-5 if self.bounded_only else 1 + 1e-12)
 
 
-class LinearSums(base.BatchStatistic):
+class LinearSums(base.BoundedSum, base.BatchStatistic):
     """Per stage: sum phi phi^T, sum phi (e_{s'} - 1/S)^T and sum phi (r - 1/2).
 
     The last two serve any value function V: sum phi (V(s') - mean V) is the second times V. They
@@ -223,7 +223,7 @@ class LinearSums(base.BatchStatistic):
         return furthest_pair(self, self.horizon, *self.phi.shape[:2])
 
 
-class CuratedTransitions(base.BatchStatistic):
+class CuratedTransitions(base.BoundedSum, base.BatchStatistic):
     """Per stage: w phi phi^T, the weight w at its (s, a, s'), and w r at its (s, a).
 
     For finite S every regression sum w phi (r + V(s')) is a linear function of the last two. The

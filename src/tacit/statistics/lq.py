@@ -31,7 +31,7 @@ def complete(lives: Lives, shape: tuple[int, int, int]) -> bool:
     return vectors and states.shape[1:] == (H + 1, n) and inputs.shape[1:] == (H, d)
 
 
-class ControlMoments(base.BatchStatistic):
+class ControlMoments(base.BoundedSum, base.BatchStatistic):
     """M = sum_h z z^T, packed, and weight * N, N = sum_h z x_{h+1}^T, of one user.
 
     Whatever a user sends, states count with norm at most 1 and inputs with norm at most the task's
@@ -143,7 +143,7 @@ class ControlMoments(base.BatchStatistic):
         return VectorTrajectory(states, inputs, np.zeros(self.horizon))
 
 
-class InstrumentedResponses(base.BatchStatistic):
+class InstrumentedResponses(base.BoundedSum, base.BatchStatistic):
     """A user's residuals against a public model, projected on public instruments.
 
     Where the noise law is not revealed, also the second moment of the residuals themselves. What to

@@ -15,7 +15,7 @@ from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
 from tacit.kernels.raw.targets import StepTables, add_multi_targets
 from tacit.publication import Publication
-from tacit.statistics.base import BatchStatistic, Layout, Norm, counted
+from tacit.statistics.base import BatchStatistic, BoundedSum, Layout, Norm, counted
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
 from tacit.task.features import geometry
 from tacit.task.task import Task, table_sizes
@@ -26,7 +26,7 @@ SHARES = {"gram": 0.35, "target": 0.25, "reward_gram": 0.2, "reward_target": 0.2
 """Shares of mu^2 by family (docs/papers/mixture_jdp.md#b1). Not measured: others."""
 
 
-class MultiTargets(BatchStatistic):
+class MultiTargets(BoundedSum, BatchStatistic):
     """Sums of M(s,a), p_{s'}, varphi varphi^T and varphi (r - offset), free of any V.
 
     Contributions are scaled so that noise of one size in all cells spends the given shares. Cells

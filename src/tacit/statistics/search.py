@@ -44,7 +44,7 @@ def _scored(publication: Publication, dimension: int) -> ParametricPolicy:
     return policy
 
 
-class _Returns(base.BoundedSum):
+class _Returns:
     """What both statistics share: only the sum of a person's rewards is read."""
 
     def __init__(self, task: Task) -> None:
@@ -115,7 +115,7 @@ class WindowedReturn(_Returns, base.BatchStatistic):
         return math.sqrt(largest) + (0.0 if scale is None else rounding)
 
 
-class RoundedReturn(_Returns):
+class RoundedReturn(_Returns, base.BoundedSum):
     """x = clip((R - c) / h, -1, 1) as one of ``largest`` + 1 whole numbers, for local reports.
 
     (x + 1)/2 times ``largest`` is rounded by a public coin. Both coin and direction follow from the
@@ -151,7 +151,7 @@ class RoundedReturn(_Returns):
         return person + shift if norm == "l1" else math.hypot(person, shift)
 
 
-class SharedReturn(_Returns):
+class SharedReturn(_Returns, base.BoundedSum):
     """x = clip((R - c) / h, -1, 1) on the grid, and which of the shared directions was played.
 
     For reports that hide in a crowd: nothing in them may be a person's own, so x is rounded by a

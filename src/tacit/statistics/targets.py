@@ -61,7 +61,7 @@ class Shape:
         return 1.0 if self.scaling in ("raw", "paper") else distances.ISOMETRIC
 
 
-class ValueTargets(base.BatchStatistic):
+class ValueTargets(base.BoundedSum, base.BatchStatistic):
     """x x^T and x y with x = phi_V(s,a), y = V(s'), per stage; rewards likewise.
 
     See docs/papers/mixture_jdp.md#setting. V is that of the publication, clipped entry by entry
