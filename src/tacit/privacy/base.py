@@ -385,7 +385,18 @@ class LocalPrivatizer(Privatizer[S]):
 
     def inspect(self, message: IntArray, publication: Publication, coin: int) -> None:
         """At the collector: refuse a message that no device of ours can have made."""
-        inspect_entries(message, self.message_bounds(publication))
+        reach = self.message_bounds(publication)
+        if message.shape != reach.shape:
+            raise InvalidInput(
+                f"the report has shape {list(message.shape)}, but it must have {len(reach)} entries"
+            )
+        beyond = (message > reach) | (message < -reach)
+        if beyond.any():
+            where = int(np.argmax(beyond))
+            raise InvalidInput(
+                f"entry {where} of the report is {message[where]}, but no report of this "
+                f"randomizer goes beyond {reach[where]}"
+            )
 
     def inspect_all(self, sent: Sent) -> None:
         """The same of many messages."""
@@ -405,18 +416,3 @@ class LocalPrivatizer(Privatizer[S]):
             report = self.collect(message, sent.publication, coin, sent.source)
             secret = self.absorb(secret, report, sent.publication.version)
         return secret
-
-
-def inspect_entries(message: IntArray, reach: IntArray) -> None:
-    """Refuse a message with another number of entries, or with one beyond its reach."""
-    if message.shape != reach.shape:
-        raise InvalidInput(
-            f"the report has shape {list(message.shape)}, but it must have {len(reach)} entries"
-        )
-    beyond = (message > reach) | (message < -reach)
-    if beyond.any():
-        where = int(np.argmax(beyond))
-        raise InvalidInput(
-            f"entry {where} of the report is {message[where]}, but no report of this randomizer "
-            f"goes beyond {reach[where]}"
-        )

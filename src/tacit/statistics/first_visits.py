@@ -70,9 +70,7 @@ class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
     def groups(self) -> IntArray:
         """By cell, its pair; -1 for start states."""
         pairs, S = np.arange(len(self.task.pairs.action)), len(self.task.pairs.number)
-        parts = (
-            [np.repeat(pairs, S), pairs, pairs] if self.rewards else [np.repeat(pairs, S), pairs]
-        )
+        parts = [np.repeat(pairs, S), *[pairs] * (1 + self.rewards)]
         return np.concatenate([*parts, np.full(S if self.starts else 0, -1)])
 
     @property
@@ -90,24 +88,12 @@ class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
     ) -> None:
         """First visits of pairs that the publication asks for."""
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
-        known = who.rows, who.taught, who.spent
+        table = self.task.horizon, pairs.first, pairs.number
         wanted = base.context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
-        add_first_visits(
-            *lives,
-            self.task.horizon,
-            pairs.first,
-            pairs.number,
-            wanted,
-            self.cap,
-            self.refresh,
-            self.often,
-            *known,
-            who.forget,
-            views["transitions"],
-            views.get("gains", none),
-            views["totals"],
-            views.get("starts", none),
-        )
+        bounds = self.cap, self.refresh, self.often
+        known = who.rows, who.taught, who.spent
+        sums = (views.get(name, none) for name in ("transitions", "gains", "totals", "starts"))
+        add_first_visits(*lives, *table, wanted, *bounds, *known, who.forget, *sums)
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over all blocks; with weights 1, L2^2 = 3 c min(H, c m) + 2 for start states.

@@ -105,17 +105,9 @@ class _Counted(LogStatistic):
         self.places = min(cap, int((np.diff(task.pairs.first) > 0).sum()))
 
     def _add_returns(self, log: Log, views: Mapping[str, IntArray]) -> None:
-        task = self.task
-        add_logged_returns(
-            log,
-            task.pairs.number,
-            task.horizon,
-            task.end_reward,
-            self.max_return,
-            views["people"],
-            views["whole"],
-            views["returns"],
-        )
+        number, H, most = self.task.pairs.number, self.task.horizon, self.max_return
+        sums = (views[name] for name in ("people", "whole", "returns"))
+        add_logged_returns(log, number, H, self.task.end_reward, most, *sums)
 
 
 class LoggedVisits(_Counted):
@@ -200,16 +192,9 @@ class LoggedOutcomes(_Counted):
     def add(self, log: Log, out: IntArray) -> None:
         """Add outcomes, visits and returns."""
         views, task = self.layout.views(out), self.task
-        add_logged_outcomes(
-            log,
-            task.pairs.number,
-            self.cap,
-            task.horizon,
-            task.end_reward,
-            self.max_return,
-            views["outcomes"],
-            views["visits"],
-        )
+        bounds = self.cap, task.horizon, task.end_reward, self.max_return
+        sums = views["outcomes"], views["visits"]
+        add_logged_outcomes(log, task.pairs.number, *bounds, *sums)
         self._add_returns(log, views)
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
@@ -234,17 +219,9 @@ class WeightedReturns(LogStatistic):
 
     def add(self, log: Log, out: IntArray) -> None:
         """Add the four numbers of everybody's first episode."""
-        views, task = self.layout.views(out), self.task
-        add_weighted_returns(
-            log,
-            task.pairs.number,
-            self.policy,
-            task.end_reward,
-            self.max_return,
-            self.most,
-            views["people"],
-            views["weighted"],
-        )
+        views, number = self.layout.views(out), self.task.pairs.number
+        bounds = self.task.end_reward, self.max_return, self.most
+        add_weighted_returns(log, number, self.policy, *bounds, views["people"], views["weighted"])
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """With a + b <= 1, (1, 0, 1, 0) and (0, 1, 0, 1) are farthest apart."""
