@@ -219,7 +219,7 @@ def trip(task: Task, order: IntArray, reward: float, end: int | None = None) -> 
     return Trajectory(states, task.pairs.action[x], np.full(len(x), reward))
 
 
-def apart(statistic: base.LifetimeStatistic, lives: tuple[Trajectory, Trajectory]) -> float:
+def apart(statistic: FirstVisits | FirstReturns, lives: tuple[Trajectory, Trajectory]) -> float:
     """How far apart two contributions are if every pair is asked for."""
     rows, task = np.zeros((2, statistic.layout.size), dtype=np.int64), statistic.task
     wanted = {"wanted": np.full(len(task.pairs.action), ASKED)}

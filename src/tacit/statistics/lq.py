@@ -155,12 +155,7 @@ class InstrumentedResponses(base.BoundedSum, base.BatchStatistic):
     def __init__(self, task: Task) -> None:
         self.horizon = task.horizon
         self.states, self.inputs = task.sizes["states"], task.sizes["inputs"]
-        H, n, d = self.horizon, self.states, self.inputs
-        self._recipe = {
-            **{"reference": (n + d, n), "path": (H, n), "whitener": (n, n)},
-            **{"instruments": (H, n), "usual": (n, n), "weights": (4,)},
-        }
-        """What to contribute by, from the publication."""
+        n, d = self.states, self.inputs
         blocks = [base.counted(name, n, n) for name in ("response", "cross")]
         blocks.append(base.counted("excited", d, n))
         if "noise" not in task.known:
@@ -175,8 +170,20 @@ class InstrumentedResponses(base.BoundedSum, base.BatchStatistic):
         if not isinstance(policy, LinearPolicy):
             raise InvalidInput(f"responses are to a LinearPolicy, got {type(policy)}")
         if complete(lives, (self.horizon, self.states, self.inputs)):
-            recipe = [base.context_array(publication, *array) for array in self._recipe.items()]
+            recipe = self._recipe(publication)
             responses(lives.states, lives.actions, *recipe, policy.key, coins, out)
+
+    def _recipe(self, publication: Publication) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Reference, path, whitener, instruments, usual residuals and weights to contribute by."""
+        H, n, d = self.horizon, self.states, self.inputs
+        return (
+            base.context_array(publication, "reference", (n + d, n)),
+            base.context_array(publication, "path", (H, n)),
+            base.context_array(publication, "whitener", (n, n)),
+            base.context_array(publication, "instruments", (H, n)),
+            base.context_array(publication, "usual", (n, n)),
+            base.context_array(publication, "weights", (4,)),
+        )
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """L2: 2 for replace-one (two opposite unit vectors), 1 for add-remove-one.

@@ -168,7 +168,7 @@ class Strategy(ABC):
     def from_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], size: int, largest: int
     ) -> CounterState:
-        """The state that :meth:`CounterState.to_arrays` saved; goes on bit for bit as if never stopped."""
+        """The state that ``to_arrays`` of one saved; goes on bit for bit as if never stopped."""
         saved = {name: np.asarray(array) for name, array in arrays.items()}
         state = self.init(size, largest)
         wanted = {"counter": state.counter, "size": state.size, "largest": state.largest}
