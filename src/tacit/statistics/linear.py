@@ -122,16 +122,8 @@ class LinearSums(base.BoundedSum, base.BatchStatistic):
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
-        add_steps(
-            *lives,
-            self.horizon,
-            self.phi,
-            self.pooled,
-            self.weights,
-            views["gram"],
-            views["next"],
-            views["reward"],
-        )
+        sums = (views[name] for name in ("gram", "next", "reward"))
+        add_steps(*lives, self.horizon, self.phi, self.pooled, self.weights, *sums)
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """L2: exact over all pairs of features, jointly over the blocks, plus rounding.
@@ -260,16 +252,9 @@ class CuratedTransitions(base.BoundedSum, base.BatchStatistic):
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
-        views = self.layout.views(out)
-        add_weighted_steps(
-            *lives,
-            self.phi,
-            self.weights(publication),
-            self.largest_weight,
-            views["gram"],
-            views["table"],
-            views["reward"],
-        )
+        views, weights = self.layout.views(out), self.weights(publication)
+        sums = (views[name] for name in ("gram", "table", "reward"))
+        add_weighted_steps(*lives, self.phi, weights, self.largest_weight, *sums)
 
     def weights(self, publication: Publication) -> Array:
         """The table of weights that goes with a publication."""

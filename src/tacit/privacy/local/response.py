@@ -96,13 +96,14 @@ class PooledResponse:
         return np.bincount(cell_of_bit[reported == 1], minlength=len(counts)).astype(np.int64)
 
 
-def differing_bits(statistic: VisitCounts) -> int:
-    """The most bits in which two users can differ: 6H - 2, unless there are fewer bits.
+def differing_bits(statistic: VisitCounts, reward_bits: int = 1) -> int:
+    """The most bits in which two users can differ: 6H - 2, unless there are more or fewer bits.
 
     A trajectory sets at most as many bits of a block as its mass, rounded rewards included, so the
     L1 sensitivity of the counts bounds the number of bits.
     """
-    return min(int(statistic.sensitivity("l1", Relation.REPLACE_ONE)), _row_length(statistic))
+    most = statistic.sensitivity("l1", Relation.REPLACE_ONE, {"reward": reward_bits})
+    return min(int(most), row_length(statistic, reward_bits))
 
 
 def response_bits(
@@ -113,7 +114,7 @@ def response_bits(
     if participations > 1:
         epsilon = math.nextafter(epsilon, 0.0)
     differing = differing_bits(statistic)
-    return BinaryResponse.calibrate(epsilon, _row_length(statistic), differing)
+    return BinaryResponse.calibrate(epsilon, row_length(statistic), differing)
 
 
 def bit_masses(statistic: VisitCounts, reward_bits: int) -> dict[str, int]:
@@ -121,15 +122,12 @@ def bit_masses(statistic: VisitCounts, reward_bits: int) -> dict[str, int]:
     return {**statistic.masses, "reward": reward_bits * statistic.masses["reward"]}
 
 
-def row_length(statistic: VisitCounts, masses: Mapping[str, int]) -> int:
+def row_length(statistic: VisitCounts, reward_bits: int = 1) -> int:
     """Number of all bits."""
-    return sum(masses[block.name] * block.size for block in statistic.layout.blocks)
-
-
-def _row_length(statistic: VisitCounts) -> int:
     if statistic.stages > 1:
         raise InvalidInput("randomized response needs counts that are pooled over the stages")
-    return row_length(statistic, statistic.masses)
+    masses = bit_masses(statistic, reward_bits)
+    return sum(masses[block.name] * block.size for block in statistic.layout.blocks)
 
 
 class LocalResponse(LocalPrivatizer[Secret]):

@@ -16,7 +16,7 @@ import dataclasses
 from tacit.errors import InvalidInput
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.response import LocalResponse, bit_masses, row_length
+from tacit.privacy.local.response import LocalResponse, differing_bits, row_length
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 from tacit.validate import integer, number
@@ -50,9 +50,7 @@ class ReshuffledBits(LocalResponse):
             raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
         epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
         self._delta_asked = number(requested[1], "requested_delta", low=0.0, high=1.0)
-        masses = bit_masses(statistic, m)
-        row = row_length(statistic, masses)
-        differing = min(2 * sum(masses.values()), row)
+        row, differing = row_length(statistic, m), differing_bits(statistic, m)
         bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
         super().__init__(statistic, task, bits, requested_epsilon=epsilon, reward_bits=m)
 
