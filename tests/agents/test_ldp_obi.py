@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput
 from tacit.kernels.public.obi import KINDS, CellNoise, Precision, obi_precision
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Query, ZeroNoise
-from tacit.privacy.local.additive import AdditiveLaw
+from tacit.privacy.base import BlockLaw
 from tacit.release import Release
 
 PROBLEM = tacit.problem("random-mdp", seed=1)
@@ -24,7 +24,8 @@ def random_release(seed: int, users: int = 50, kind: str = "laplace", scale: flo
         "visits": rng.normal(50, 60, (1, 2, 2)),
         "transitions": rng.normal(20, 60, (1, 2, 2, 2)),
     }
-    law = AdditiveLaw(kind, dict.fromkeys(blocks, scale), users)
+    variance = np.asarray(users * 2.0 * scale**2)
+    law = BlockLaw(kind, dict.fromkeys(blocks, scale), dict.fromkeys(blocks, variance))
     return Release(users, blocks, law, "simulated")
 
 

@@ -161,7 +161,7 @@ def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
 def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     """docs/papers/mixture_ldp.md#radius: q1 + q2 + q3, with the numbers given there."""
     from tacit.planners.widths import PaperLocal
-    from tacit.privacy.local.weighted import WeightedLaw
+    from tacit.privacy.base import BlockLaw
     from tacit.release import Release
 
     problem = river(3, over=False)
@@ -171,8 +171,9 @@ def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
     std = bound.privatizer.noise_std
     assert std == pytest.approx(4 * 6**3 * math.sqrt(2 * math.log(150)))
     layout = bound.statistic.layout
-    law = WeightedLaw(std, np.zeros(layout.size), layout)
-    release = Release(100, layout.views(np.zeros(layout.size)), law, "simulated")
+    zeros = layout.views(np.zeros(layout.size))
+    law = BlockLaw("gaussian", dict.fromkeys(zeros, std), zeros)
+    release = Release(100, zeros, law, "simulated")
     p = dataclasses.replace(bound.planner.sums.transitions, theta_norm=math.sqrt(18))
     widths, _ = PaperLocal(1.0, 0.01).widths(
         bound.task, release, bound.planner.sums._replace(transitions=p)

@@ -92,6 +92,29 @@ class Secret:
         raise RawDataLeak("Secret state holds exact user data and cannot be pickled or copied")
 
 
+@dataclass(frozen=True)
+class BlockLaw:
+    """The law of noise that differs from block to block.
+
+    Attributes:
+        name: what kind of noise.
+        scales: by block, scale of one draw.
+        variances: by block, variance of every entry, with all that is in the release.
+    """
+
+    name: str
+    scales: Mapping[str, float]
+    variances: Mapping[str, Array]
+
+    def scale(self, block: str) -> float:
+        """Of one draw."""
+        return self.scales[block]
+
+    def variance(self, block: str) -> Array:
+        """Of every entry."""
+        return self.variances[block]
+
+
 S = TypeVar("S", bound=Secret)
 
 

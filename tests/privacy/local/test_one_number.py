@@ -17,7 +17,7 @@ from tacit.policies.parametric import ParametricPolicy, scoring, scoring_of
 from tacit.policies.tabular import uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SimulatedNoise
 from tacit.privacy.finite.sliding import Sliding, best_sliding
-from tacit.privacy.local.one_number import OneNumber, SlidingLaw
+from tacit.privacy.local.one_number import OneNumber
 from tacit.publication import Publication
 from tacit.statistics.search import RoundedReturn
 from tacit.task.task import Task
@@ -164,11 +164,13 @@ def test_what_is_no_report_is_refused() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_release_states_the_noise_of_those_who_have_most(epsilon: float) -> None:
     """Of the mean it is the largest over all x; of the square that of three of them."""
-    law = SlidingLaw(best_sliding(epsilon), 3.0, 7)
-    second = max(law.randomizer.moments(x)[0] for x in np.linspace(-1.0, 1.0, 41))
+    randomizer = best_sliding(epsilon)
+    statistic = RoundedReturn(TASK, randomizer.largest)
+    law = OneNumber(statistic, TASK, randomizer, requested_epsilon=epsilon).law(7)
+    second = max(randomizer.moments(x)[0] for x in np.linspace(-1.0, 1.0, 41))
     assert law.variance("mean") == pytest.approx(7 * second)
-    square = max(law.randomizer.moments(x)[1] for x in (0.0, 0.5, 1.0))
-    assert law.variance("square") == pytest.approx(7 * 9.0 * square)
+    square = max(randomizer.moments(x)[1] for x in (0.0, 0.5, 1.0))
+    assert law.variance("square") == pytest.approx(7 * statistic.weight**2 * square)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, TAIL, least_scale, require_coarse, whole_steps
 from tacit.kernels.raw.noise import add_scaled
 from tacit.privacy import accounting, bounded
-from tacit.privacy.base import LocalPrivatizer, Query, Secret, require_room
+from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Secret, require_room
 from tacit.privacy.events import BoundedEvent, Event, GaussianEvent, PureEvent
 from tacit.privacy.noise import GridLaw, Kind, Noise
 from tacit.privacy.sentences import ONE_REPORT
@@ -42,24 +41,6 @@ _SCOPES: dict[Kind, str] = {
     "gaussian": "joint over all blocks",
     "bounded": "convolved privacy losses of all cells that can move, rounded up",
 }
-
-
-@dataclass(frozen=True)
-class AdditiveLaw:
-    """Independent noise of one kind, one scale per block, summed over that many users."""
-
-    name: Kind
-    scales: Mapping[str, float]
-    users: int
-
-    def scale(self, block: str) -> float:
-        """Scale of one user's noise."""
-        return self.scales[block]
-
-    def variance(self, block: str) -> Array:
-        """Exact variance of every entry of a block."""
-        one = self.scales[block] ** 2 * _VARIANCES[self.name]
-        return np.asarray(self.users * one)
 
 
 def least_scales(
@@ -177,9 +158,11 @@ class LocalAdditive(LocalPrivatizer[Secret]):
             assumptions=(ONE_REPORT,),
         )
 
-    def law(self, users: int) -> AdditiveLaw:
+    def law(self, users: int) -> BlockLaw:
         """Independent noise of that many users, summed."""
-        return AdditiveLaw(self.kind, self.scales, users)
+        own = {name: scale**2 * _VARIANCES[self.kind] for name, scale in self.scales.items()}
+        variances = {name: np.asarray(users * variance) for name, variance in own.items()}
+        return BlockLaw(self.kind, self.scales, variances)
 
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: contribution plus fresh noise, in whole steps of the grid."""

@@ -5,11 +5,6 @@ See docs/papers/tabular_ldp.md#b3 and B4 there.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from tacit.arrays import Array
 from tacit.kernels.public.questions import KINDS, OWN_VARIANCE, WEIGHT_STEPS, Weighing
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.finite.oracle import Oracle
@@ -19,29 +14,6 @@ from tacit.task.task import Task
 
 Oracles = tuple[Oracle, Oracle, Oracle]
 """One for each kind of question: whole steps, moves, rewards."""
-
-
-@dataclass(frozen=True)
-class CellLaw:
-    """Variance of the estimates for users outside a cell: v times the sum of squared weights.
-
-    A user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not public,
-    so this is the law but for that correction (docs/papers/tabular_ldp.md#b3). Cells of one (s, a)
-    share one variance: the arrays have the shape of the block without its cells. Of the ``*_unit``,
-    which are ratios, no law is stated.
-    """
-
-    name: str
-    per_report: Mapping[str, float]
-    variances: Mapping[str, Array]
-
-    def scale(self, block: str) -> float:
-        """Standard deviation of one report of weight 1."""
-        return math.sqrt(self.per_report[block])
-
-    def variance(self, block: str) -> Array:
-        """Of every cell, by (s, a)."""
-        return self.variances[block]
 
 
 def best_oracles(epsilon: float, domains: tuple[int, int, int]) -> Oracles:

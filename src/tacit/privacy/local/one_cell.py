@@ -20,7 +20,7 @@ from tacit.kernels.public.posterior import noisy_counts
 from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.kernels.raw.cells import CellSums, add_hits, cell_index, estimate_cells
 from tacit.policies.tabular import TabularPolicy
-from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, Sent
+from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Report, Secret, Sent
 from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, domains, marked
@@ -28,7 +28,6 @@ from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.cells import (
-    CellLaw,
     Oracles,
     best_oracles,
     layouts,
@@ -132,7 +131,7 @@ class OneCell(LocalPrivatizer[Secret]):
                 most = max(most, heavy / (oracle.p - oracle.q))
         return most
 
-    def law(self, users: int) -> CellLaw:
+    def law(self, users: int) -> BlockLaw:
         """As if all users had been asked about the one cell, alone and with weight 1."""
         v, w = self._per_report()
         return self._law(np.asarray(users * v), np.asarray(users * w), np.array([0, 0, users]))
@@ -142,14 +141,21 @@ class OneCell(LocalPrivatizer[Secret]):
         whole_only = STEP in self.kinds and MOVE not in self.kinds
         return self.weighing.moves[0 if whole_only else 1], self.weighing.rewards[1]
 
-    def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> CellLaw:
-        """Of the variances of all reports together, and of reports about step 1 by their kind."""
+    def _law(self, moves: Array, rewards: Array, first_users: IntArray) -> BlockLaw:
+        """From variances of all reports together by (s, a), and reports about step 1 by kind.
+
+        Variance of the estimates for users outside a cell: v times the sum of squared weights. A
+        user inside a cell adds p (1-p) / (p-q)^2 instead of v; which users are inside is not
+        public, so this is the law but for that correction (docs/papers/tabular_ldp.md#b3). Cells of
+        one (s, a) share one variance: the arrays have the shape of the block without its cells. Of
+        the ``*_unit``, which are ratios, no law is stated.
+        """
         (v, w), exact, N = self._per_report(), np.zeros(()), self.places
         cells = (2 * N, N, 2)  # of one state, by kind of question
         starts = [o.sum_variance(count) for o, count in zip(self.oracles, cells, strict=True)]
-        return CellLaw(
+        return BlockLaw(
             "one-cell",
-            {"moves": v, "rewards": w, "first": starts[REWARD]},
+            {"moves": math.sqrt(v), "rewards": math.sqrt(w), "first": math.sqrt(starts[REWARD])},
             {
                 "moves": moves,
                 "rewards": rewards,

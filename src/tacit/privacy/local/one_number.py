@@ -8,7 +8,6 @@ is said about a person is that output: pure epsilon, exactly (proofs/search.md).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.grid import GRID, STEPS
 from tacit.kernels.public.scores import search_coins
 from tacit.policies.parametric import ParametricPolicy
-from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, Sent
+from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Report, Secret, Sent
 from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.sliding import Sliding, best_sliding
@@ -30,32 +29,6 @@ from tacit.statistics.base import Block, Layout
 from tacit.statistics.search import RoundedReturn
 from tacit.task.task import Task
 from tacit.validate import number
-
-
-@dataclass(frozen=True)
-class SlidingLaw:
-    """Noise of that many reports, at most: its variance depends a little on what was randomized.
-
-    Of an entry of the gradient as if directions had entries of size 1, which they have on average.
-    """
-
-    randomizer: Sliding
-    weight: float
-    users: int
-    name: str = "sliding"
-
-    def scale(self, block: str) -> float:
-        """The largest value of a report."""
-        return float(self.randomizer.values[-1])
-
-    def variance(self, block: str) -> Array:
-        """Over rounding and chance, for the people of whom it is largest.
-
-        Of the square it is the largest of x = 0, 1/2 and 1: no bound, other x may have more.
-        """
-        found = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
-        values, squares = (max(column) for column in zip(*found, strict=True))
-        return np.asarray(self.users * (self.weight**2 * squares if block == "square" else values))
 
 
 class OneNumber(LocalPrivatizer[Secret]):
@@ -120,9 +93,20 @@ class OneNumber(LocalPrivatizer[Secret]):
         """The output laws of the first place and of the last."""
         return (self.randomizer.channel(),)
 
-    def law(self, users: int) -> SlidingLaw:
-        """The reports of that many users, summed."""
-        return SlidingLaw(self.randomizer, self.weight, users)
+    def law(self, users: int) -> BlockLaw:
+        """The reports of that many users, summed: what variance they have at most.
+
+        It depends a little on what was randomized: over rounding and chance, this is that of the
+        people of whom it is largest. Of the square it is the largest of x = 0, 1/2 and 1: no bound,
+        other x may have more. Of an entry of the gradient it is as if directions had entries of
+        size 1, which they have on average.
+        """
+        found = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
+        value, square = (max(column) for column in zip(*found, strict=True))
+        own = {"gradient": value, "mean": value, "square": self.weight**2 * square}
+        largest = float(self.randomizer.values[-1])  # of a report
+        variances = {name: np.asarray(users * variance) for name, variance in own.items()}
+        return BlockLaw("sliding", dict.fromkeys(own, largest), variances)
 
     @property
     def max_influence(self) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.raw.randomizers import debias, respond, round_sums
-from tacit.privacy.base import LocalPrivatizer, Query, Secret
+from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Secret
 from tacit.privacy.events import FiniteEvent
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.finite.channel import Pair
@@ -32,36 +31,6 @@ from tacit.statistics.base import Relation
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 from tacit.validate import number
-
-
-@dataclass(frozen=True)
-class ResponseLaw:
-    """Independent flips of every bit, summed over the bits of a cell and over that many users.
-
-    Attributes:
-        bits: the randomizer of one user's bits.
-        trials: bits per cell, by block.
-        users: number of reports.
-        reward_bits: for each unit of a reward.
-    """
-
-    bits: BinaryResponse
-    trials: Mapping[str, int]
-    users: int
-    reward_bits: int = 1
-    name: str = "randomized-response"
-
-    def scale(self, block: str) -> float:
-        """The range 1 / (p - q) = (e + 1) / (e - 1) of one debiased bit."""
-        return 1.0 / (self.bits.p - self.bits.q)
-
-    def variance(self, block: str) -> Array:
-        """Exact variance of every entry of a block, given the bits that were flipped.
-
-        Rounding a reward to a bit comes before; it adds at most 1/4 per user and cell.
-        """
-        each = self.reward_bits if block == "reward" else 1
-        return np.asarray(self.users * self.trials[block] * self.bits.variance_outside / each**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +153,17 @@ class LocalResponse(LocalPrivatizer[Secret]):
         """The output laws of a worst pair of trajectories, bit by bit (before they are summed)."""
         return (self.randomizer.bits.channel(),)
 
-    def law(self, users: int) -> ResponseLaw:
-        """The flips of that many users, summed."""
-        return ResponseLaw(self.randomizer.bits, self.trials, users, self.reward_bits)
+    def law(self, users: int) -> BlockLaw:
+        """The flips of that many users, summed over the bits of a cell, given which were flipped.
+
+        The scale is the range 1 / (p - q) = (e + 1) / (e - 1) of one debiased bit. Rounding a
+        reward to bits comes before; it adds at most 1/4 per user and cell.
+        """
+        bits, parts = self.randomizer.bits, {"reward": self.reward_bits}
+        flips = {n: users * trials * bits.variance_outside for n, trials in self.trials.items()}
+        variances = {n: np.asarray(all_of / parts.get(n, 1) ** 2) for n, all_of in flips.items()}
+        scales = dict.fromkeys(variances, 1.0 / (bits.p - bits.q))
+        return BlockLaw("randomized-response", scales, variances)
 
     def randomize(self, contribution: IntArray, publication: Publication, noise: Noise) -> IntArray:
         """On the device: how many flipped bits of every cell are set."""

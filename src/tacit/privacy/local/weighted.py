@@ -9,7 +9,6 @@ contribution divided by the weights, for every publication, so one mu covers all
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,13 +17,13 @@ from tacit.arrays import Array, IntArray, frozen
 from tacit.errors import InvalidInput
 from tacit.grid import FINE, GRID, TAIL, least_std, require_coarse, whole_steps
 from tacit.privacy import accounting
-from tacit.privacy.base import LocalPrivatizer, Query, Report, Secret, require_room
+from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Report, Secret, require_room
 from tacit.privacy.events import GaussianEvent
 from tacit.privacy.noise import GridLaw, Noise, Source, weakest
 from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
-from tacit.statistics.base import Layout, Relation, Statistic
+from tacit.statistics.base import Relation, Statistic
 from tacit.task.task import Task
 from tacit.validate import number
 
@@ -35,25 +34,6 @@ class Weighted(Protocol):
 
     def weights(self, publication: Publication) -> Array:
         """One number in [0, 1] per cell, a function of the publication alone."""
-
-
-@dataclass(frozen=True)
-class WeightedLaw:
-    """Independent Gaussian noise whose variance is known cell by cell."""
-
-    std: float
-    spread: Array
-    layout: Layout
-    name: str = "gaussian"
-
-    def scale(self, block: str) -> float:
-        """Standard deviation of one user's noise in a cell of weight 1."""
-        return self.std
-
-    def variance(self, block: str) -> Array:
-        """Exact variance of every entry of a block."""
-        values: Array = self.layout.views(self.std**2 * self.spread)[block]
-        return values
 
 
 class WeightedSecret(Secret):
@@ -126,9 +106,14 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         weights = self.statistic.weights(publication)
         return np.where(weights > 0.0, np.maximum(weights, self.least), 0.0)
 
-    def law(self, users: int) -> WeightedLaw:
+    def law(self, users: int) -> BlockLaw:
         """The law of that many reports of full weight: no release is noisier."""
-        return WeightedLaw(self.noise_std, np.full(self.layout.size, float(users)), self.layout)
+        return self._law(np.full(self.layout.size, float(users)))
+
+    def _law(self, spread: Array) -> BlockLaw:
+        """Of reports whose squared weights add up to that, cell by cell."""
+        variances = self.layout.views(frozen(self.noise_std**2 * spread))
+        return BlockLaw("gaussian", dict.fromkeys(variances, self.noise_std), variances)
 
     def init(self) -> WeightedSecret:
         """Zero sums."""
@@ -217,5 +202,5 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
     def release(self, secret: WeightedSecret, query: Query, noise: Noise) -> Release:
         """The sums so far; their noise was added by the users."""
         values = secret.sums * GRID
-        law = WeightedLaw(self.noise_std, frozen(secret.spread), self.layout)
+        law = self._law(secret.spread)
         return Release(secret.users, self.layout.views(values), law, secret.source)
