@@ -25,8 +25,7 @@ from tacit.privacy import SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
-from tacit.privacy.local.cells import weighing
-from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.one_cell import OneCell, weighing
 from tacit.problems import TabularMDP, make_problem
 from tacit.schedules import CappedBatches
 from tacit.simulation.dispatch import compiled_run

@@ -28,21 +28,10 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from tacit.errors import InvalidInput, TacitError
+from tacit.privacy import ledger_lines
 from tacit.privacy.charges import Charge
 from tacit.privacy.filter import Budget, Cost
-from tacit.privacy.ledger_lines import (
-    FORMAT,
-    AlreadyCharged,
-    ChargedNode,
-    LedgerDamaged,
-    LedgerState,
-    LedgerWriter,
-    header,
-    line_bytes,
-    parse_line,
-    read_book,
-    seal,
-)
+from tacit.privacy.ledger_lines import AlreadyCharged, ChargedNode, LedgerDamaged, LedgerState
 from tacit.util.files import lock_of, sync_folder
 
 __all__ = ["AlreadyCharged", "ChargedNode", "Ledger", "Verification", "verify"]
@@ -52,7 +41,7 @@ class LedgerUnavailable(TacitError):
     """The ledger cannot be used from here, now: locked, closed, forked, or a write failed."""
 
 
-class Ledger(LedgerWriter):
+class Ledger(ledger_lines.LedgerWriter):
     """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.LedgerWriter` for its moves."""
 
     def __init__(
@@ -97,7 +86,7 @@ class Ledger(LedgerWriter):
         path = Path(path)
         if head_path(path).exists():
             raise InvalidInput(f"{head_path(path).name} exists: a ledger was here; open that one")
-        book = LedgerState(header(budget, task, unit, relation, participations))
+        book = LedgerState(ledger_lines.header(budget, task, unit, relation, participations))
         with contextlib.ExitStack() as failed:
             failed.callback(let_go, *(opened := locked(path, os.O_CREAT | os.O_EXCL)))
             ledger = cls(path, opened, book, 0, clock)
@@ -158,7 +147,7 @@ class Ledger(LedgerWriter):
 
     def _store(self, record: Mapping[str, Any]) -> None:
         """The line, then the head; both durable before this returns."""
-        line = line_bytes(record)
+        line = ledger_lines.line_bytes(record)
         try:
             done = os.lseek(self._fd, self._length, os.SEEK_SET) - self._length
             while done < len(line):
@@ -173,7 +162,7 @@ class Ledger(LedgerWriter):
     def _recover(self, tail: bytes) -> None:
         """Finish or drop the one append that a crash interrupted before it was acknowledged."""
         if tail.endswith(b"\n"):
-            self._store(parse_line(tail))
+            self._store(ledger_lines.parse_line(tail))
         elif tail:
             os.ftruncate(self._fd, self._length)
             os.fsync(self._fd)
@@ -235,7 +224,7 @@ def _load(path: Path, witness: str | None) -> tuple[LedgerState, int, bytes]:
     if b"\n" in tail[:-1]:
         raise LedgerDamaged(f"{path.name} has lines after its head: the head file is an old copy")
     pending = [tail] if tail.endswith(b"\n") else []
-    book = read_book([*lines, *pending], path.name)
+    book = ledger_lines.read_book([*lines, *pending], path.name)
     if book.hashes[len(lines) - 1] != last:
         raise LedgerDamaged(f"{path.name} does not end where its head file says")
     if witness is not None and witness not in book.hashes:
@@ -251,8 +240,9 @@ def head_path(path: Path) -> Path:
 def write_head(path: Path, length: int, last: str) -> None:
     """Replace the head in one step: after a crash there is the old one or the new one."""
     new = path.with_name(path.name + ".head.new")
+    head = ledger_lines.seal({"format": ledger_lines.FORMAT, "length": length}, last)
     with open(new, "wb") as file:
-        file.write(line_bytes(seal({"format": FORMAT, "length": length}, last)))
+        file.write(ledger_lines.line_bytes(head))
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, head_path(path))
@@ -263,7 +253,7 @@ def read_head(path: Path) -> tuple[int, str]:
     """How many bytes were acknowledged, and the hash of the last line in them."""
     name = head_path(path).name
     try:
-        head = parse_line(head_path(path).read_bytes())
+        head = ledger_lines.parse_line(head_path(path).read_bytes())
     except FileNotFoundError:
         raise LedgerDamaged(
             f"{name} is missing: it was removed, or creating the ledger was interrupted before "
@@ -271,8 +261,11 @@ def read_head(path: Path) -> tuple[int, str]:
         ) from None
     except InvalidInput as error:
         raise LedgerDamaged(f"{name}: {error}") from error
-    if set(head) != {"format", "length", "previous", "hash"} or head["format"] != FORMAT:
-        raise LedgerDamaged(f"{name} is not a head of format {FORMAT}")
+    if (
+        set(head) != {"format", "length", "previous", "hash"}
+        or head["format"] != ledger_lines.FORMAT
+    ):
+        raise LedgerDamaged(f"{name} is not a head of format {ledger_lines.FORMAT}")
     return int(head["length"]), str(head["previous"])
 
 

@@ -13,13 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.raw.log_rows import (
-    add_logged_outcomes,
-    add_logged_returns,
-    add_logged_stages,
-    add_logged_visits,
-    add_weighted_returns,
-)
+from tacit.kernels.raw import log_rows
 from tacit.statistics.base import BoundedSum, Layout, Norm, counted, visits_moved
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Log
@@ -107,7 +101,7 @@ class _Counted(LogStatistic):
     def _add_returns(self, log: Log, views: Mapping[str, IntArray]) -> None:
         number, H, most = self.task.pairs.number, self.task.horizon, self.max_return
         sums = (views[name] for name in ("people", "whole", "returns"))
-        add_logged_returns(log, number, H, self.task.end_reward, most, *sums)
+        log_rows.add_logged_returns(log, number, H, self.task.end_reward, most, *sums)
 
 
 class LoggedVisits(_Counted):
@@ -134,7 +128,7 @@ class LoggedVisits(_Counted):
         views = self.layout.views(out)
         names = ("transitions", "censored", "gains", "totals", "choices", "starts")
         sums = (views[name] for name in names)
-        add_logged_visits(log, self.task.pairs.number, self.cap, *sums)
+        log_rows.add_logged_visits(log, self.task.pairs.number, self.cap, *sums)
         self._add_returns(log, views)
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
@@ -171,7 +165,7 @@ class LoggedStages(LoggedVisits):
         views = self.layout.views(out)
         names = ("transitions", "censored", "gains", "totals", "starts")
         sums = (views[name] for name in names)
-        add_logged_stages(log, self.task.pairs.number, *sums)
+        log_rows.add_logged_stages(log, self.task.pairs.number, *sums)
         self._add_returns(log, views)
 
 
@@ -194,7 +188,7 @@ class LoggedOutcomes(_Counted):
         views, task = self.layout.views(out), self.task
         bounds = self.cap, task.horizon, task.end_reward, self.max_return
         sums = views["outcomes"], views["visits"]
-        add_logged_outcomes(log, task.pairs.number, *bounds, *sums)
+        log_rows.add_logged_outcomes(log, task.pairs.number, *bounds, *sums)
         self._add_returns(log, views)
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
@@ -221,7 +215,8 @@ class WeightedReturns(LogStatistic):
         """Add the four numbers of everybody's first episode."""
         views, number = self.layout.views(out), self.task.pairs.number
         bounds = self.task.end_reward, self.max_return, self.most
-        add_weighted_returns(log, number, self.policy, *bounds, views["people"], views["weighted"])
+        sums = views["people"], views["weighted"]
+        log_rows.add_weighted_returns(log, number, self.policy, *bounds, *sums)
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """With a + b <= 1, (1, 0, 1, 0) and (0, 1, 0, 1) are farthest apart."""

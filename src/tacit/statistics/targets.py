@@ -14,13 +14,7 @@ from tacit.kernels.raw.targets import TargetFeatures, TargetScales, add_value_ta
 from tacit.publication import Publication
 from tacit.statistics import base, distances
 from tacit.statistics.counts import staying
-from tacit.task.features import (
-    RewardFeatures,
-    TransitionFeatures,
-    reward_features,
-    transition_features,
-    value_caps,
-)
+from tacit.task.features import reward_features, transition_features, value_caps
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
@@ -76,8 +70,8 @@ class ValueTargets(base.BoundedSum, base.BatchStatistic):
         self.caps = value_caps(task)  # on V_1..V_{H+1}
         if shape.scaling == "raw":  # the paper's raw messages use the largest one at every stage
             self.caps = np.full(len(self.caps), self.caps[0])
-        self.transitions: TransitionFeatures = transition_features(task, whole=shape.whole)
-        self.rewards: RewardFeatures = reward_features(task, whole=shape.whole)
+        self.transitions = transition_features(task, whole=shape.whole)
+        self.rewards = reward_features(task, whole=shape.whole)
         half = 0.5 if shape.centre else 1.0
         self.highest = np.maximum(half * self.caps[1:H], 1e-6)
         self.longest = self.transitions.reach * self.highest

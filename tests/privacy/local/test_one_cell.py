@@ -29,8 +29,7 @@ from tacit.kernels.raw.cells import add_hits
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
 from tacit.privacy.finite import best_oracle
-from tacit.privacy.local.cells import best_oracles
-from tacit.privacy.local.one_cell import OneCell
+from tacit.privacy.local.one_cell import OneCell, best_oracles
 from tacit.publication import Publication
 from tacit.statistics.one_step import OneStep
 

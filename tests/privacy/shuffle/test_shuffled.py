@@ -18,8 +18,7 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Privatizer, Query, Report, SecureNoise, SimulatedNoise
 from tacit.privacy.finite.bits import UnaryEncoding
 from tacit.privacy.finite.subset import KaryResponse
-from tacit.privacy.local.cells import best_oracles
-from tacit.privacy.local.one_cell import DrawnCell, OneCell
+from tacit.privacy.local.one_cell import DrawnCell, OneCell, best_oracles
 from tacit.privacy.shuffle.blanket import Blanket, Crowd
 from tacit.privacy.shuffle.shuffled import (
     HeldReports,

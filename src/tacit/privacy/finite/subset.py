@@ -17,11 +17,7 @@ from tacit.kernels.raw import randomizers as kernels
 from tacit.kernels.raw.cells import Sampler
 from tacit.privacy.finite import chances as odds
 from tacit.privacy.finite.channel import Pair
-from tacit.privacy.finite.oracle import (
-    Oracle,
-    domain_size,
-    generator,
-)
+from tacit.privacy.finite.oracle import Oracle, domain_size, generator
 from tacit.validate import integer, number
 
 S = TypeVar("S", bound="SubsetSelection")

@@ -16,32 +16,31 @@ import numpy as np
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
+from tacit.kernels.public import questions
 from tacit.kernels.public.posterior import noisy_counts
 from tacit.kernels.public.questions import MOVE, REWARD, STEP, WEIGHT_STEPS
 from tacit.kernels.raw.cells import CellSums, add_hits, cell_index, estimate_cells
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.base import BlockLaw, LocalPrivatizer, Query, Report, Secret, Sent
 from tacit.privacy.events import FiniteEvent
-from tacit.privacy.finite import packing
+from tacit.privacy.finite import best_oracle, packing
 from tacit.privacy.finite.cell_answers import answer, domains, marked
 from tacit.privacy.finite.channel import Pair
 from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.cells import (
-    Oracles,
-    best_oracles,
-    layouts,
-    weighing,
-)
 from tacit.privacy.noise import Noise, Source, weakest
 from tacit.privacy.sentences import ONE_REPORT
 from tacit.publication import Publication
 from tacit.release import Release
+from tacit.statistics import Block, Layout
 from tacit.statistics.one_step import EachStep, OneStep
 from tacit.task.task import Task
 from tacit.validate import number
 
 _NAMES = ("step", "move", "reward")
+
+Oracles = tuple[Oracle, Oracle, Oracle]
+"""One for each kind of question: whole steps, moves, rewards."""
 
 
 class OneCell(LocalPrivatizer[Secret]):
@@ -407,6 +406,46 @@ class DrawnCell(OneCell):
             raise InvalidInput(f"the report must begin with the number of its step, below {H}")
         h = int(message[0])
         return h, self._kind(h), message[1:]
+
+
+def best_oracles(epsilon: float, domains: tuple[int, int, int]) -> Oracles:
+    """The oracle of least variance at epsilon for each kind of question."""
+    step, move, reward = (best_oracle(epsilon, cells) for cells in domains)
+    return step, move, reward
+
+
+def weighing(oracles: Oracles, places: int) -> questions.Weighing:
+    """The noise in one count by kind of question, and the scale of weights that follows.
+
+    A count of moves adds up two cells of a whole step, a count of rewards as many as places can
+    follow.
+    """
+    step, move, reward = (oracle.variance_outside for oracle in oracles)
+    moves, rewards = (2 * step, move), (places * step, reward)
+    return questions.Weighing(moves, rewards, questions.OWN_VARIANCE + min(*moves, *rewards))
+
+
+def layouts(statistic: OneStep | EachStep, task: Task) -> tuple[Layout, Layout]:
+    """Of releases, and of the sums behind them."""
+    H, places, pairs = statistic.horizon, statistic.places, task.pairs.shape()
+    G, every = (1, 1) if task.homogeneous else (max(H - 1, 1), H)
+    shapes = {"moves": (G, *pairs), "rewards": (every, *pairs)}
+    outcomes = {"moves": len(places.state), "rewards": 2}
+    w, w2 = 1.0 / WEIGHT_STEPS, 1.0 / WEIGHT_STEPS**2
+    released = [
+        *(Block(name, (*shape, outcomes[name])) for name, shape in shapes.items()),
+        *(Block(f"{name}_unit", shape) for name, shape in shapes.items()),
+        Block("first", (places.live,)),
+        Block("first_users", (1,)),
+    ]
+    summed = [Block(name, (2, *shape, outcomes[name]), w) for name, shape in shapes.items()]
+    for what, unit in (("weight", w), ("square", w2), ("seen", w2)):
+        summed += [Block(f"{name}_{what}", (2, *shape), unit) for name, shape in shapes.items()]
+    summed += [
+        Block("first", (questions.KINDS, places.live)),
+        Block("first_users", (questions.KINDS,)),
+    ]
+    return Layout(released), Layout(summed)
 
 
 def _share(epsilon: float, times: int) -> float:
