@@ -20,6 +20,7 @@ from typing import Any
 from scipy.special import log_ndtr
 
 from tacit.errors import BudgetExceeded, InvalidInput
+from tacit.grid import least_scale
 from tacit.privacy.accounting import mixed_delta
 from tacit.privacy.charges import LARGEST, Charge, GaussianCharge, exact, root_up, rounded_up
 from tacit.validate import integer, number
@@ -114,10 +115,11 @@ class Budget:
         if self.mu_squared == 0.0:
             raise InvalidInput("this budget has nothing for Gaussian noise; it needs delta > 0")
         share = exact(self.mu_squared) / releases
-        std = sensitivity / math.sqrt(float(share))
-        while GaussianCharge.of(sensitivity, std).as_gaussian() > share:
-            std = math.nextafter(std, math.inf)
-        return std
+
+        def suffices(std: float) -> bool:
+            return GaussianCharge.of(sensitivity, std).as_gaussian() <= share
+
+        return least_scale(sensitivity / math.sqrt(float(share)), suffices)
 
     def to_json(self) -> dict[str, float]:
         """Plain values for JSON; :meth:`from_json` restores the very same caps."""

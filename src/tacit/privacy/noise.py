@@ -51,7 +51,7 @@ class GridLaw:
             )
 
 
-def weakest(*sources: Source) -> Source:
+def weakest(*sources: str) -> Source:
     """The label of something made with several sources: one simulated draw makes it simulated.
 
     >>> weakest("secure", "simulated", "none")

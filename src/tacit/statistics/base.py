@@ -253,7 +253,7 @@ class Attendees(NamedTuple):
 
 
 class Memory:
-    """What people have taught so far, one row per person: raw. Never printed, never pickled.
+    """What people have taught so far, at first nothing: raw. Never printed, never pickled.
 
     A curator keeps it with its sums, as secret, and forgets it with them (``state`` and ``rows``).
 
@@ -264,16 +264,10 @@ class Memory:
 
     __slots__ = ("taught", "spent")
 
-    def __init__(self, taught: npt.NDArray[np.uint8], spent: IntArray) -> None:
-        self.taught, self.spent = taught, spent
-
-    @classmethod
-    def blank(cls, people: int, memory_size: int) -> Memory:
-        """Of people who have taught nothing."""
+    def __init__(self, people: int, memory_size: int) -> None:
         table_fits("the memory of who taught what", people, memory_size)
-        return cls(
-            np.zeros((people, memory_size), dtype=np.uint8), np.zeros(people, dtype=np.int64)
-        )
+        self.taught: npt.NDArray[np.uint8] = np.zeros((people, memory_size), dtype=np.uint8)
+        self.spent: IntArray = np.zeros(people, dtype=np.int64)
 
     def of(self, who: IntArray, forget: bool = False) -> Attendees:
         """The people of these rows, as statistics take them; what they teach is remembered here."""
@@ -310,7 +304,7 @@ class LifetimeStatistic(BatchStatistic):
 
     def memory(self, people: int) -> Memory:
         """The memory of so many people, blank."""
-        return Memory.blank(people, self.memory_size)
+        return Memory(people, self.memory_size)
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray

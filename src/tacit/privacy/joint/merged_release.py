@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.privacy.joint.batched import GaussianLaw
-from tacit.privacy.noise import SOURCES
+from tacit.privacy.noise import weakest
 from tacit.release import Release
 
 
@@ -54,8 +54,7 @@ class MergedRelease:
         added = {
             name: self.std * self._added(name, release.blocks, begun) for name in release.blocks
         }
-        sources = {self.source, release.source} if begun else {self.source}
-        source = next(source for source in SOURCES if source in sources)
+        source = weakest(self.source, release.source) if begun else self.source
         return Release(self.users(release.users), added, GaussianLaw(self.std), source)
 
     def _added(self, name: str, online: Mapping[str, Array], begun: bool) -> Array:
