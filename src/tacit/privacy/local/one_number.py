@@ -8,6 +8,7 @@ is said about a person is that output: pure epsilon, exactly (proofs/search.md).
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -93,20 +94,23 @@ class OneNumber(LocalPrivatizer[Secret]):
         """The output laws of the first place and of the last."""
         return (self.randomizer.channel(),)
 
-    def law(self, users: int) -> BlockLaw:
-        """The reports of that many users, summed: what variance they have at most.
+    @cached_property
+    def _variances(self) -> dict[str, float]:
+        """What variance one report has at most; it depends a little on what was randomized.
 
-        It depends a little on what was randomized: over rounding and chance, this is that of the
-        people of whom it is largest. Of the square it is the largest of x = 0, 1/2 and 1: no bound,
-        other x may have more. Of an entry of the gradient it is as if directions had entries of
-        size 1, which they have on average.
+        Over rounding and chance, this is that of the people of whom it is largest. Of the square it
+        is the largest of x = 0, 1/2 and 1: no bound, other x may have more. Of an entry of the
+        gradient it is as if directions had entries of size 1, which they have on average.
         """
         found = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
         value, square = (max(column) for column in zip(*found, strict=True))
-        own = {"gradient": value, "mean": value, "square": self.weight**2 * square}
-        largest = float(self.randomizer.values[-1])  # of a report
-        variances = {name: np.asarray(users * variance) for name, variance in own.items()}
-        return BlockLaw("sliding", dict.fromkeys(own, largest), variances)
+        return {"gradient": value, "mean": value, "square": self.weight**2 * square}
+
+    def law(self, users: int) -> BlockLaw:
+        """The reports of that many users, summed; the scale is the largest value of a report."""
+        variances = {name: np.asarray(users * own) for name, own in self._variances.items()}
+        scales = dict.fromkeys(variances, float(self.randomizer.values[-1]))
+        return BlockLaw("sliding", scales, variances)
 
     @property
     def max_influence(self) -> float:
