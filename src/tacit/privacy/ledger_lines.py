@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tacit.errors import InvalidInput, TacitError
@@ -125,8 +125,8 @@ class LedgerState:
             raise InvalidInput(f"node {node!r} has no open reservation")
         elif kind == "commit":
             self.filter.commit(self.held.pop(node))
-            old = self.entries[node]
-            self.entries[node] = ChargedNode(node, old.charge, old.cost, "committed", sequence)
+            reserved = self.entries[node]
+            self.entries[node] = replace(reserved, status="committed", sequence=sequence)
         else:
             self.filter.cancel(self.held.pop(node))
             del self.entries[node]

@@ -143,17 +143,10 @@ class JointCounts(BoundedSum, BatchStatistic):
         """Add the contributions of many users, one trajectory per row."""
         views, pairs = self.layout.views(out), self.task.pairs
         G, X = self.stages, len(pairs.action)
-        add_joint_counts(
-            *lives,
-            self.task.horizon,
-            self.pooled,
-            pairs.first,
-            pairs.number,
-            self.step,
-            self.reward_step,
-            views["transitions"].reshape(G, X, -1),
-            views["reward"].reshape(G, X) if self.learned else np.zeros((0, X), dtype=np.int64),
-        )
+        moves = views["transitions"].reshape(G, X, -1)
+        paid = views["reward"].reshape(G, X) if self.learned else np.zeros((0, X), dtype=np.int64)
+        table, steps = (pairs.first, pairs.number), (self.step, self.reward_step)
+        add_joint_counts(*lives, self.task.horizon, self.pooled, *table, *steps, moves, paid)
 
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Exact, jointly over both blocks: H repetitions of the worst pair of steps.

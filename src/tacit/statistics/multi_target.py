@@ -100,13 +100,8 @@ class MultiTargets(BoundedSum, BatchStatistic):
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
-        add_multi_targets(
-            *lives,
-            self.task.horizon,
-            self.pooled,
-            self.tables,
-            *(views.get(name, self._none) for name in SHARES),
-        )
+        sums = (views.get(name, self._none) for name in SHARES)
+        add_multi_targets(*lives, self.task.horizon, self.pooled, self.tables, *sums)
 
     @cached_property
     def _steps(self) -> dict[str, Array]:

@@ -130,19 +130,11 @@ class ValueTargets(base.BoundedSum, base.BatchStatistic):
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
-        views = self.layout.views(out)
-        add_value_targets(
-            *lives,
-            base.context_array(
-                publication, "V", (self.task.horizon + 1, self.task.sizes["states"])
-            ),
-            self._reach(publication),
-            self.features,
-            self.scales,
-            np.zeros(self.task.sizes["states"]),
-            np.zeros(self.transitions.width),
-            *(views.get(name, self._none) for name in FAMILIES),
-        )
+        views, S = self.layout.views(out), self.task.sizes["states"]
+        V = base.context_array(publication, "V", (self.task.horizon + 1, S))
+        reach, scratch = self._reach(publication), (np.zeros(S), np.zeros(self.transitions.width))
+        sums = (views.get(name, self._none) for name in FAMILIES)
+        add_value_targets(*lives, V, reach, self.features, self.scales, *scratch, *sums)
 
     def _reach(self, publication: Publication) -> Array:
         """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""
