@@ -41,7 +41,7 @@ class LedgerUnavailable(TacitError):
     """The ledger cannot be used from here, now: locked, closed, forked, or a write failed."""
 
 
-class Ledger(ledger_lines.LedgerWriter):
+class Ledger(ledger_lines.LedgerWriter, contextlib.AbstractContextManager["Ledger"]):
     """A ledger in a file; see :class:`~tacit.privacy.ledger_lines.LedgerWriter` for its moves."""
 
     def __init__(
@@ -124,9 +124,6 @@ class Ledger(ledger_lines.LedgerWriter):
             if self._fd >= 0:
                 let_go(self._fd, self._lock)
             self._fd, self._unusable = -1, "was closed"
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()

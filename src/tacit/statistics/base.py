@@ -62,9 +62,7 @@ class Layout:
     @cached_property
     def units(self) -> Array:
         """Size of one step of every cell, flat."""
-        return np.concatenate(
-            [np.full(block.size, block.unit) for block in self.blocks] or [np.zeros(0)]
-        )
+        return np.concatenate([np.zeros(0), *(np.full(b.size, b.unit) for b in self.blocks)])
 
     def views(self, flat: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """The blocks of a flat vector, as views into it."""

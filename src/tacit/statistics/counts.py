@@ -50,11 +50,8 @@ class VisitCounts(BoundedSum, BatchStatistic):
         self.horizon = H
         self.stages = G
         self.masses = {"reward": H, "visits": H, "transitions": H - 1}
-        blocks = [
-            counted("reward", *cells),
-            Block("visits", cells),
-            Block("transitions", (*cells, S)),
-        ]
+        table = Block("transitions", (*cells, S))
+        blocks = [counted("reward", *cells), Block("visits", cells), table]
         if squares:
             self.masses["reward_squares"] = H
             blocks.append(counted("reward_squares", *cells))

@@ -60,13 +60,9 @@ class ControlMoments(base.BoundedSum, base.BatchStatistic):
         self.weight = number(weight, "weight", low=0.0, low_open=True)
         self.energy = float(task.horizon if energy is None else min(energy, task.horizon))
         self.isometric = isometric
-        D = self.states + self.inputs
-        self.layout = base.Layout(
-            [
-                base.counted("moment", D * (D + 1) // 2),
-                base.counted("target", D, self.states),
-            ]
-        )
+        n, D = self.states, self.states + self.inputs
+        moment, target = base.counted("moment", D * (D + 1) // 2), base.counted("target", D, n)
+        self.layout = base.Layout([moment, target])
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray

@@ -12,7 +12,7 @@ from tacit.grid import STEPS
 from tacit.kernels.public import questions as asking
 from tacit.kernels.raw.cells import step_reward, step_state
 from tacit.publication import Publication
-from tacit.statistics.base import Block, BoundedSum, Layout, Norm
+from tacit.statistics.base import Block, BoundedSum, Layout, Norm, counted
 from tacit.statistics.counts import staying
 from tacit.task.pairs import Places, met_places
 from tacit.task.task import Task
@@ -38,12 +38,8 @@ class OneStep(BoundedSum):
     def __init__(self, task: Task) -> None:
         self.places = met_places(task.pairs)
         self.horizon = task.horizon
-        self.layout = Layout(
-            [
-                Block("question", (self.horizon, asking.KINDS)),
-                Block("cell", _cells(self.places), 1.0 / STEPS),
-            ]
-        )
+        question = Block("question", (self.horizon, asking.KINDS))
+        self.layout = Layout([question, counted("cell", *_cells(self.places))])
 
     def question(self, publication: Publication, coin: int) -> tuple[int, int]:
         """The step a report of that id is about, and the kind of question."""
@@ -90,11 +86,8 @@ class OneStep(BoundedSum):
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Each kind of question alone, about any step that it can be asked of."""
         found = {}
-        for name, kind in (
-            ("steps", asking.STEP),
-            ("moves", asking.MOVE),
-            ("rewards", asking.REWARD),
-        ):
+        kinds = {"steps": asking.STEP, "moves": asking.MOVE, "rewards": asking.REWARD}
+        for name, kind in kinds.items():
             asked = np.zeros((self.horizon, asking.KINDS))
             asked[: self.horizon if kind == asking.REWARD else self.horizon - 1, kind] = 1.0
             if asked.any():
@@ -120,8 +113,7 @@ class EachStep(BoundedSum):
     def __init__(self, task: Task) -> None:
         self.places = met_places(task.pairs)
         self.horizon = task.horizon
-        shape = (self.horizon, *_cells(self.places))
-        self.layout = Layout([Block("cell", shape, 1.0 / STEPS)])
+        self.layout = Layout([counted("cell", self.horizon, *_cells(self.places))])
 
     def contribute(
         self, trajectory: Trajectory, publication: Publication, coin: int, out: IntArray
