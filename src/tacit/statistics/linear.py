@@ -41,8 +41,7 @@ class FeaturePairs:
     """
 
     def __init__(self, phi: Array) -> None:
-        flat = phi.reshape(-1, phi.shape[-1])
-        flat = np.unique(flat, axis=0)
+        flat = np.unique(phi.reshape(-1, phi.shape[-1]), axis=0)
         flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1.0)
         self.bounded_only = len(flat) ** 2 > MOST_PAIRS
         if self.bounded_only:
