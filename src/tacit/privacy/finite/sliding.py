@@ -172,7 +172,7 @@ class Sliding:
         place = self._place(place)
         if secrets.randbelow(self.total) < self.run * self.likely:
             return np.array([place + secrets.randbelow(self.run)])
-        other = secrets.randbelow(self.largest)  # the outputs outside the run, numbered from 0
+        other = int(secrets.randbelow(self.largest))  # the outputs outside the run, numbered from 0
         return np.array([other if other < place else other + self.run])
 
     def _place(self, place: int) -> int:
