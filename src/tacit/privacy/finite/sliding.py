@@ -157,7 +157,10 @@ class Sliding:
 
     def encode(self, place: int, rng: np.random.Generator) -> IntArray:
         """A simulated report: one output."""
-        return self.encode_many(np.array([self._place(place)]), generator(rng))
+        rng, place = generator(rng), self._place(place)
+        if rng.random() < self.run * self.p:
+            return np.array([place + int(rng.random() * self.run)])
+        return np.array([self._outside(int(rng.random() * self.largest), place)])
 
     def encode_many(self, places: IntArray, rng: np.random.Generator) -> IntArray:
         """The same for many people, with the same draws."""
@@ -172,11 +175,14 @@ class Sliding:
         place = self._place(place)
         if secrets.randbelow(self.total) < self.run * self.likely:
             return np.array([place + secrets.randbelow(self.run)])
-        other = int(secrets.randbelow(self.largest))  # the outputs outside the run, numbered from 0
-        return np.array([other if other < place else other + self.run])
+        return np.array([self._outside(int(secrets.randbelow(self.largest)), place)])
 
     def _place(self, place: int) -> int:
         return integer(place, "place", low=0, high=self.largest)
+
+    def _outside(self, number: int, place: int) -> int:
+        """The outputs outside the run, numbered from 0."""
+        return number if number < place else number + self.run
 
 
 @cache
