@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tacit import validate
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, suggestion
 from tacit.policies.base import Policy
@@ -20,16 +22,27 @@ class Problem(ABC):
 
     Attributes:
         name: what results and plots show.
+        parameters: what made it, shown in results.
         family: of its task.
+        sizes: of its task.
         horizon: number of steps of an episode.
+        homogeneous: whether the law of a step does not depend on its number.
         played: whether nobody knows an optimum to measure regret from, so that results are returns.
             An attribute of the instance: fast runs are chosen by exact type.
     """
 
     name: str
+    parameters: dict[str, Any]
     family: str
+    sizes: dict[str, int]
     horizon: int
+    homogeneous: bool = True
     played: bool = False
+
+    def _called(self, name: str, parameters: Mapping[str, Any] | None, horizon: int) -> None:
+        """What every problem has."""
+        self.horizon = validate.integer(horizon, "horizon", low=1)
+        self.name, self.parameters = name, dict(parameters or {})
 
     @abstractmethod
     def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
@@ -55,9 +68,23 @@ class Problem(ABC):
     def environment(self) -> Any:
         """The problem as a Gymnasium environment."""
 
-    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Name, parameters and facts for reports, as plain JSON values."""
+        about = {"name": self.name, "parameters": self.parameters, "family": self.family}
+        return {**about, **self.sizes, "horizon": self.horizon}
+
+    def _values(self) -> dict[str, Any]:
+        """Of reports, where regret is measured."""
+        name, value = self.baseline()
+        return {
+            "optimal_value": self.optimal_value(),
+            "baseline": {"name": name, "value": value},
+        }
+
+    def _task(self, users: int, known: Mapping[str, npt.NDArray[Any]], **others: Any) -> Task:
+        """The public description with these facts."""
+        same = self.family, self.horizon, self.sizes, self.homogeneous
+        return Task(*same, users=users, known=known, **others)
 
     def prepare(self, rng: np.random.Generator) -> None:  # noqa: B027, nothing is the default
         """What is tried out before the first user: nothing, where the truth is known."""

@@ -12,55 +12,46 @@ if TYPE_CHECKING:
     from tacit.problems.base import Problem
 
 PROBLEMS = {
-    "random-mdp": (
-        "tabular_benchmarks:random_mdp",
-        "random transitions and 0/1 rewards, one instance per seed",
-    ),
-    "river-swim": (
-        "tabular_benchmarks:river_swim",
-        "swim upstream for a large reward: exploration matters",
-    ),
-    "hard-tree": (
-        "tabular_benchmarks:hard_tree",
-        "the lower-bound tree: one leaf is slightly better",
-    ),
-    "synthetic-linear": ("linear:synthetic_linear", "two states, 100 actions, ten known features"),
-    "low-rank": ("linear:low_rank", "a random linear MDP: many states, few features"),
-    "lq-scalar": ("lq:lq_scalar", "linear control: one state, one input"),
-    "lq-double-integrator": (
-        "lq:lq_double_integrator",
-        "linear control: a damped double integrator",
-    ),
-    "lq-thermal": ("lq:lq_thermal", "linear control: two heated zones, air and wall"),
-    "random-lq": ("lq:random_lq", "linear control: a random stable system per seed"),
-    "remap-walk": (
-        "mixture:remap_walk",
-        "a linear mixture of four known kernels; S hardly matters",
-    ),
-    "hard-mixture": (
-        "mixture:hard_mixture",
-        "the lower-bound linear mixture: hidden signs per stage",
-    ),
-    "linear-bandit": (
-        "mixture:linear_bandit",
-        "a contextual linear bandit: the mixture with H = 1",
-    ),
-    "cart-pole": ("classic_control:cart_pole", "search: keep a pole up on a cart, 500 steps"),
-    "acrobot": ("classic_control:acrobot", "search: swing up two links"),
-    "mountain-car": ("classic_control:mountain_car", "search: rock a weak car up a hill"),
-    "mountain-car-continuous": (
-        "classic_control:mountain_car_continuous",
-        "search: the same, with a price of force",
-    ),
-    "pendulum": ("classic_control:pendulum", "search: swing a pendulum up and keep it there"),
-    "episodes": (
-        "classic_control:episodes_of",
-        "search: a table or a linear system, without its model",
-    ),
+    "tabular_benchmarks": {
+        "random-mdp": "random transitions and 0/1 rewards, one instance per seed",
+        "river-swim": "swim upstream for a large reward: exploration matters",
+        "hard-tree": "the lower-bound tree: one leaf is slightly better",
+    },
+    "linear": {
+        "synthetic-linear": "two states, 100 actions, ten known features",
+        "low-rank": "a random linear MDP: many states, few features",
+    },
+    "lq": {
+        "lq-scalar": "linear control: one state, one input",
+        "lq-double-integrator": "linear control: a damped double integrator",
+        "lq-thermal": "linear control: two heated zones, air and wall",
+        "random-lq": "linear control: a random stable system per seed",
+    },
+    "mixture": {
+        "remap-walk": "a linear mixture of four known kernels; S hardly matters",
+        "hard-mixture": "the lower-bound linear mixture: hidden signs per stage",
+        "linear-bandit": "a contextual linear bandit: the mixture with H = 1",
+    },
+    "classic_control": {
+        "cart-pole": "search: keep a pole up on a cart, 500 steps",
+        "acrobot": "search: swing up two links",
+        "mountain-car": "search: rock a weak car up a hill",
+        "mountain-car-continuous": "search: the same, with a price of force",
+        "pendulum": "search: swing a pendulum up and keep it there",
+        "episodes": "search: a table or a linear system, without its model",
+    },
 }
-"""By name, where its function is in this package, and what it is."""
+"""What each module of this package makes, by functions called as the problem is, and what it is."""
 
-problems: Registry[Problem] = Registry("problem", "tacit.problems", PROBLEMS)
+problems: Registry[Problem] = Registry(
+    "problem",
+    "tacit.problems",
+    {
+        name: (f"{module}:{name.replace('-', '_')}", about)
+        for module, named in PROBLEMS.items()
+        for name, about in named.items()
+    },
+)
 
 GYMNASIUM: Registered[Problem] = Registered(
     "gym:ID",
@@ -86,11 +77,10 @@ def make_problem(name: str, **parameters: Any) -> Problem:
         from tacit.problems.classic_control import CLASSIC
 
         known_id = name.removeprefix("gym:")
-        known = CLASSIC.get(known_id)
-        if known is not None:
+        if known_id in CLASSIC:
             raise InvalidInput(
-                f"{name} has no table; it is the problem {known().name}, for agents that search "
-                f"(tacit-search), and play:{known_id} plays it"
+                f"{name} has no table; it is the problem {CLASSIC[known_id]().name}, for agents "
+                f"that search (tacit-search), and play:{known_id} plays it"
             )
         if "horizon" not in parameters:
             raise InvalidInput(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -26,18 +25,11 @@ ANGLE = 12 * 2 * math.pi / 360
 UNIT = np.array([[-1.0], [1.0]])
 
 
-def _world(
-    kind: int, p: list[float], horizon: int, sizes: tuple[int, int, int], box: bool
-) -> World:
-    states, observations, actions = sizes
-    return World(kind, np.array(p), horizon, states, observations, actions, not box)
-
-
 def cart_pole() -> CompiledEpisodes:
     """CartPole-v1: push a cart left or right so that its pole stays up; 1 per step, 500 steps."""
     p = [9.8, 1.0, 0.1, 0.5, 10.0, 0.02, ANGLE, 2.4, 0.05]
     return CompiledEpisodes(
-        _world(classic_control.CART_POLE, p, 500, (4, 4, 2), box=False),
+        World(classic_control.CART_POLE, np.array(p), 500, 4, 4, 2, discrete=True),
         returns=(0.0, 500.0),
         form=scoring_of([2.4, 3.0, 0.21, 3.0]),
         name="cart-pole",
@@ -48,7 +40,7 @@ def acrobot() -> CompiledEpisodes:
     """Acrobot-v1: swing two links up with the joint between them; -1 per step until then."""
     p = [1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.2, 1.0, 1.0]
     return CompiledEpisodes(
-        _world(classic_control.ACROBOT, p, 500, (4, 6, 3), box=False),
+        World(classic_control.ACROBOT, np.array(p), 500, 4, 6, 3, discrete=True),
         returns=(-500.0, 0.0),
         form=scoring_of([1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi], features="affine"),
         name="acrobot",
@@ -57,14 +49,9 @@ def acrobot() -> CompiledEpisodes:
 
 def mountain_car() -> CompiledEpisodes:
     """MountainCar-v0: rock a weak car up a hill; -1 per step until it is there."""
+    p = [0.001, 0.0025, 0.5, -0.6, -0.4]
     return CompiledEpisodes(
-        _world(
-            classic_control.MOUNTAIN_CAR,
-            [0.001, 0.0025, 0.5, -0.6, -0.4],
-            200,
-            (2, 2, 3),
-            box=False,
-        ),
+        World(classic_control.MOUNTAIN_CAR, np.array(p), 200, 2, 2, 3, discrete=True),
         returns=(-200.0, 0.0),
         form=scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic"),
         name="mountain-car",
@@ -74,13 +61,11 @@ def mountain_car() -> CompiledEpisodes:
 def mountain_car_continuous() -> CompiledEpisodes:
     """MountainCarContinuous-v0: the same with a price of force and 100 at the top."""
     p = [0.0015, 0.0025, 0.45, -0.6, -0.4]
-    shape: Any = scoring_of(
-        [0.9, 0.07], shift=[-0.3, 0.0], features="quadratic", head="tanh", box=UNIT
-    )
+    form = scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic", head="tanh", box=UNIT)
     return CompiledEpisodes(
-        _world(classic_control.MOUNTAIN_CAR_CONTINUOUS, p, 999, (2, 2, 1), box=True),
+        World(classic_control.MOUNTAIN_CAR_CONTINUOUS, np.array(p), 999, 2, 2, 1, discrete=False),
         returns=(-100.0, 100.0),
-        form=shape,
+        form=form,
         name="mountain-car-continuous",
     )
 
@@ -92,13 +77,11 @@ def pendulum() -> CompiledEpisodes:
     than -200 (pi^2 + 0.1 * 8^2 + 0.001 * 2^2) = -3254.7, but a range twice as wide has half the
     signal, and how far below -1600 a policy is teaches little.
     """
-    form = scoring_of([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT)
+    p = [10.0, 1.0, 1.0, 2.0, 0.05, 8.0]
     return CompiledEpisodes(
-        _world(
-            classic_control.PENDULUM, [10.0, 1.0, 1.0, 2.0, 0.05, 8.0], 200, (2, 3, 1), box=True
-        ),
+        World(classic_control.PENDULUM, np.array(p), 200, 2, 3, 1, discrete=False),
         returns=(-1600.0, 0.0),
-        form=form,
+        form=scoring_of([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT),
         name="pendulum",
     )
 
@@ -139,7 +122,7 @@ def linear_episodes(system: LQSystem) -> CompiledEpisodes:
     box = gain * np.array([[-1.0] * d, [1.0] * d])
     reach = 1.0 + (math.sqrt(d) - 1.0) * gain * system.input_bound / (1.0 - system.state_bound)
     return CompiledEpisodes(
-        _world(classic_control.LINEAR, p, system.horizon, (n, n, d), box=True),
+        World(classic_control.LINEAR, np.array(p), system.horizon, n, n, d, discrete=False),
         returns=(-system.horizon * (reach**2 + price * d * gain**2), 0.0),
         form=scoring_of(np.ones(n), head="clipped", box=box),
         name=system.name,
@@ -184,7 +167,7 @@ def table_episodes(
     )
 
 
-def episodes_of(
+def episodes(
     of: str = "lq-double-integrator", low: float | None = None, high: float | None = None
 ) -> CompiledEpisodes:
     """A problem with a model, as a search meets it: without.
@@ -203,8 +186,7 @@ def episodes_of(
         raise InvalidInput(f"{of} is neither a table nor a linear system")
     if low is not None or high is not None:
         least, most = found.returns
-        ends = (least if low is None else low, most if high is None else high)
-        found = CompiledEpisodes(found.world, returns=ends, form=found.arrays, name=found.name)
+        found = found.narrowed((least if low is None else low, most if high is None else high))
     found.parameters = {"of": of, "low": low, "high": high}
     found.name = "episodes"
     return found

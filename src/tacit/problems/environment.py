@@ -25,7 +25,7 @@ from tacit.validate import integer
 
 if TYPE_CHECKING:
     from tacit.problems.discretized import Cut
-    from tacit.problems.episodic import CompiledEpisodes, Episodes
+    from tacit.problems.episodic import Episodes
 
 SIZES = ("states", "actions")
 
@@ -94,12 +94,14 @@ class Environment:
 
         id = _id(self.source)
         plain = self.scoring is None and self.bins is None
+        known = copy.copy(self.source) if isinstance(self.source, Episodes) else None
         if id in CLASSIC and plain and (self.horizon is None or self.returns is not None):
-            return _narrowed(CLASSIC[id](), self.returns, self.horizon)
-        if isinstance(self.source, Episodes):
-            world = copy.copy(self.source)
-            world.played = True
-            return world
+            known = CLASSIC[id]()
+            if self.returns is not None:
+                known = known.narrowed(self.returns, self.horizon)
+        if known is not None:
+            known.played = True
+            return known
         source = self._made()
         if self.returns is None:
             raise InvalidInput(
@@ -223,21 +225,6 @@ def _id(source: object) -> str:
 def _name(play: object) -> str:
     """What a function that plays is called."""
     return str(getattr(play, "__name__", type(play).__name__))
-
-
-def _narrowed(
-    known: CompiledEpisodes, returns: tuple[float, float] | None, horizon: int | None
-) -> CompiledEpisodes:
-    """A compiled problem with another range or fewer steps: how it is scored stays the same."""
-    from tacit.problems.episodic import CompiledEpisodes
-
-    if returns is not None:
-        steps = known.horizon if horizon is None else horizon
-        steps = integer(steps, "horizon", low=1, high=known.horizon)
-        world = known.world._replace(horizon=steps)
-        known = CompiledEpisodes(world, returns=returns, form=known.arrays, name=known.name)
-    known.played = True
-    return known
 
 
 def _in_file(name: str) -> Any:

@@ -10,7 +10,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,7 @@ class Episodes(Playable):
     """
 
     family = "episodic"
+    homogeneous = False
 
     def __init__(
         self,
@@ -66,12 +67,10 @@ class Episodes(Playable):
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         self.sizes = dict(sizes)
-        self.horizon = validate.integer(horizon, "horizon", low=1)
+        self._called(name, parameters, horizon)
         self.returns = validate.bounds(returns, "returns", "return of an episode", "(0, 500)")
         self.arrays = dict(form)
         self.form = scoring(self.sizes, self.arrays)
-        self.name = name
-        self.parameters = dict(parameters or {})
 
     def task(self, users: int, reveal: Iterable[str] = ()) -> Task:
         """The public description; there is no fact that could be revealed."""
@@ -81,26 +80,7 @@ class Episodes(Playable):
                 f"{self.name} is episodic: it has no fact {asked[0]!r} to reveal; choose an agent "
                 "that needs nothing revealed (tacit list agents)"
             )
-        return Task(
-            family=self.family,
-            horizon=self.horizon,
-            sizes=self.sizes,
-            homogeneous=False,
-            users=users,
-            known={**self.arrays, "returns": np.array(self.returns)},
-        )
-
-    def optimal_value(self) -> float:
-        """NaN: nobody knows it."""
-        return math.nan
-
-    def value(self, policy: Policy) -> float:
-        """NaN: it can be estimated, by playing."""
-        return math.nan
-
-    def baseline(self) -> tuple[str, float]:
-        """Uniform actions, of unknown value."""
-        return "uniform actions", math.nan
+        return self._task(users, {**self.arrays, "returns": np.array(self.returns)})
 
     def uniform(self) -> ParametricPolicy:
         """Every action equally likely, everywhere."""
@@ -118,15 +98,9 @@ class Episodes(Playable):
         """The policy whose scores are the same whatever is seen."""
         numbered, box = self.form.kind == scores.ONE_HOT, self.form.box
         n = self.sizes["states"]
-        form = scoring(
-            self.sizes,
-            scoring_of(
-                np.ones(n),
-                features="one-hot" if numbered else "affine",
-                head="clipped" if box.size else "argmax",
-                box=box if box.size else None,
-            ),
-        )
+        features = "one-hot" if numbered else "affine"
+        head: dict[str, Any] = {"head": "clipped", "box": box} if box.size else {"head": "argmax"}
+        form = scoring(self.sizes, scoring_of(np.ones(n), features=features, **head))
         constant = np.ones(n) if numbered else np.eye(n + 1)[n]
         return ParametricPolicy(form, np.outer(v, constant).ravel(), self.horizon)
 
@@ -167,19 +141,8 @@ class Episodes(Playable):
 
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes and what was declared."""
-        return {
-            "name": self.name,
-            "parameters": self.parameters,
-            "family": self.family,
-            **self.sizes,
-            "horizon": self.horizon,
-            "returns": list(self.returns),
-            "policy parameters": parameters(self.form),
-        }
-
-    def environment(self) -> NoReturn:
-        """There is none to hand out."""
-        raise InvalidInput(f"{self.name} can be played by its agent only")
+        returns = {"returns": list(self.returns), "policy parameters": parameters(self.form)}
+        return super().describe() | returns
 
 
 class CompiledEpisodes(Episodes):
@@ -192,6 +155,15 @@ class CompiledEpisodes(Episodes):
         }
         super().__init__(sizes, horizon=world.horizon, **declared)
         self.world = world
+
+    def narrowed(
+        self, returns: tuple[float, float], horizon: int | None = None
+    ) -> CompiledEpisodes:
+        """The same with another range of returns, or fewer steps: how it is scored stays."""
+        steps = self.horizon if horizon is None else horizon
+        steps = validate.integer(steps, "horizon", low=1, high=self.horizon)
+        world = self.world._replace(horizon=steps)
+        return CompiledEpisodes(world, returns=returns, form=self.arrays, name=self.name)
 
     def _play(self, policy: ParametricPolicy, key: int) -> float:
         return classic_control.play(self.world, policy.form, policy.theta, key)
@@ -220,9 +192,7 @@ class CompiledEpisodes(Episodes):
 
     def describe(self) -> dict[str, Any]:
         """With what regret is measured from, and the baseline's value."""
-        name, value = self.baseline()
-        facts = {"optimal_value": self.optimal_value(), "baseline": {"name": name, "value": value}}
-        return {**super().describe(), **facts}
+        return super().describe() | self._values()
 
     def live(self, policy: ParametricPolicy, first: int, keys: IntArray, returns: Array) -> None:
         """The episodes of users first, first + 1, ..., each along its own direction."""

@@ -75,14 +75,11 @@ class LQSystem(Problem):
         name: str = "lq",
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        self.horizon = validate.integer(horizon, "horizon", low=1)
-        self.name = name
-        self.parameters = dict(parameters or {})
-        self.A: Array = frozen(_matrix(A, "A"))
-        self.B: Array = frozen(_matrix(B, "B"))
-        self.states, self.inputs = self.A.shape[0], self.B.shape[1]
-        _shape(self.A, "A", (self.states, self.states))
-        _shape(self.B, "B", (self.states, self.inputs))
+        self._called(name, parameters, horizon)
+        self.states, self.inputs = len(_matrix(A, "A")), _matrix(B, "B").shape[1]
+        self.sizes = {"states": self.states, "inputs": self.inputs}
+        self.A: Array = frozen(_matrix(A, "A", self.states, self.states))
+        self.B: Array = frozen(_matrix(B, "B", self.states, self.inputs))
         self.Q: Array = frozen(_cost(Q, "Q", self.states))
         self.R: Array = frozen(_cost(R, "R", self.inputs))
         self.noise: Array = frozen(_noise(noise, self.states))
@@ -100,6 +97,7 @@ class LQSystem(Problem):
     def margins(self) -> dict[str, float]:
         """How far every inequality of Assumption 1 is from failing; negative means it fails."""
         start = float(np.linalg.norm(self.starts, axis=1).max())
+        push = self.gain * self.input_bound
         return {
             "|Theta|_F <= 1": 1.0 - float(np.linalg.norm(self.theta)),
             "|A| <= C_A": self.state_bound - float(np.linalg.norm(self.A, 2)),
@@ -108,17 +106,13 @@ class LQSystem(Problem):
             "C_B < 1": 1.0 - self.input_bound,
             "C_w < 1": 1.0 - self.noise_bound,
             "|x_1| <= 1": 1.0 - start,
-            "C_A + gain C_B + C_w <= 1": 1.0
-            - self.state_bound
-            - self.gain * self.input_bound
-            - self.noise_bound,
+            "C_A + gain C_B + C_w <= 1": 1.0 - self.state_bound - push - self.noise_bound,
         }
 
     def _require_assumptions(self) -> None:
         failing = [name for name, margin in self.margins.items() if margin < -_ROUNDING]
-        failing += [
-            name for name in ("C_A < 1", "C_B < 1", "C_w < 1") if 0 <= -self.margins[name] < 1e-9
-        ]
+        strict = ("C_A < 1", "C_B < 1", "C_w < 1")
+        failing += [name for name in strict if 0 <= -self.margins[name] < _ROUNDING]
         if failing:
             lines = "; ".join(f"{name}: margin {m:.4g}" for name, m in self.margins.items())
             raise InvalidInput(
@@ -165,15 +159,7 @@ class LQSystem(Problem):
             "input_cost": self.R,
             "bounds": np.array([self.state_bound, self.input_bound, self.noise_bound, self.gain]),
         }
-        known |= revealed(self.name, facts, reveal)
-        return Task(
-            family=self.family,
-            horizon=self.horizon,
-            sizes={"states": self.states, "inputs": self.inputs},
-            homogeneous=True,
-            users=validate.integer(users, "users", low=1),
-            known=known,
-        )
+        return self._task(users, known | revealed(self.name, facts, reveal))
 
     @cached_property
     def _optimum(self) -> tuple[Array, Array]:
@@ -259,20 +245,9 @@ class LQSystem(Problem):
 
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes, exact values and the margins of the assumptions."""
-        baseline, value = self.baseline()
-        return {
-            "name": self.name,
-            "parameters": self.parameters,
-            "family": self.family,
-            "states": self.states,
-            "inputs": self.inputs,
-            "horizon": self.horizon,
-            "homogeneous": True,
-            "optimal_value": self.optimal_value(),
-            "optimal_cost": self.optimal_cost(),
-            "baseline": {"name": baseline, "value": value},
-            "margins": self.margins,
-        }
+        costs = {"optimal_value": self.optimal_value(), "optimal_cost": self.optimal_cost()}
+        found = {**super().describe(), "homogeneous": True, **costs, **self._values()}
+        return {**found, "margins": self.margins}
 
     def __repr__(self) -> str:
         return (
@@ -281,23 +256,18 @@ class LQSystem(Problem):
         )
 
 
-def _matrix(value: npt.ArrayLike, name: str) -> Array:
+def _matrix(value: npt.ArrayLike, name: str, *wanted: int) -> Array:
     table = np.atleast_2d(validate.finite_array(value, name))
-    if table.ndim != 2 or 0 in table.shape:
-        raise InvalidInput(f"{name} has shape {list(table.shape)}, but it must be a matrix")
+    shape = list(table.shape)
+    if table.ndim != 2 or 0 in shape:
+        raise InvalidInput(f"{name} has shape {shape}, but it must be a matrix")
+    if wanted and table.shape != wanted:
+        raise InvalidInput(f"{name} has shape {shape}, but the system needs {list(wanted)}")
     return table
 
 
-def _shape(table: Array, name: str, wanted: tuple[int, int]) -> None:
-    if table.shape != wanted:
-        raise InvalidInput(
-            f"{name} has shape {list(table.shape)}, but the system needs {list(wanted)}"
-        )
-
-
 def _cost(value: npt.ArrayLike, name: str, size: int) -> Array:
-    table = _matrix(value, name)
-    _shape(table, name, (size, size))
+    table = _matrix(value, name, size, size)
     if not np.allclose(table, table.T, rtol=0, atol=1e-12) or np.linalg.eigvalsh(table)[0] <= 0:
         raise InvalidInput(f"{name} must be symmetric and positive definite")
     return (table + table.T) / 2
@@ -306,9 +276,7 @@ def _cost(value: npt.ArrayLike, name: str, size: int) -> Array:
 def _noise(value: float | npt.ArrayLike, states: int) -> Array:
     if np.ndim(value) == 0:
         return validate.number(value, "noise", low=0.0) * np.eye(states)
-    factor = _matrix(value, "noise")
-    _shape(factor, "noise", (states, states))
-    return factor
+    return _matrix(value, "noise", states, states)
 
 
 def _starts(value: float | npt.ArrayLike, states: int) -> Array:

@@ -61,6 +61,22 @@ class Playable(Problem):
         """How many returns the declared range cuts; None where no range of returns is declared."""
         return None
 
+    def optimal_value(self) -> float:
+        """NaN: nobody knows it."""
+        return math.nan
+
+    def value(self, policy: Policy) -> float:
+        """NaN: it can be estimated, by playing."""
+        return math.nan
+
+    def baseline(self) -> tuple[str, float]:
+        """What does not learn, of unknown value."""
+        return "uniform actions", math.nan
+
+    def environment(self) -> NoReturn:
+        """There is none to hand out."""
+        raise InvalidInput(f"{self.name} can be played by its agent only")
+
     def tests(self, policies: Sequence[Policy], seed: int) -> dict[str, Any] | None:
         """How the learned policies do on fresh episodes, and what does not learn on the same."""
         if not self.played:
@@ -158,12 +174,11 @@ class Played(Playable):
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         self._play = play
-        self.name = name
-        self.parameters = dict(parameters or {})
+        self._called(name, parameters, horizon)
         self.ended = validate.integer(states, "states", low=1)
         self.states = self.ended + 1
         self.actions = validate.integer(actions, "actions", low=1)
-        self.horizon = validate.integer(horizon, "horizon", low=1)
+        self.sizes = {"states": self.states, "actions": self.actions}
         self.homogeneous = validate.flag(homogeneous, "homogeneous") or self.horizon == 1
         self.rewards = reward_range(rewards)
         self.offset = min(0.0, self.rewards[0])
@@ -179,25 +194,9 @@ class Played(Playable):
                 f"nobody knows the {' and '.join(asked)} of {self.name}, which is only played; "
                 "choose an agent that needs nothing revealed (tacit list agents)"
             )
-        return Task(
-            family=self.family,
-            horizon=self.horizon,
-            sizes={"states": self.states, "actions": self.actions},
-            homogeneous=self.homogeneous,
-            users=validate.integer(users, "users", low=1),
-            known={
-                "terminal": np.arange(self.states) == self.ended,
-                "end_reward": np.asarray(-self.offset / self.scale),
-            },
-        )
-
-    def optimal_value(self) -> float:
-        """NaN: nobody knows it."""
-        return math.nan
-
-    def value(self, policy: Policy) -> float:
-        """NaN: it can be estimated, by playing."""
-        return math.nan
+        end = np.asarray(-self.offset / self.scale)
+        known = {"terminal": np.arange(self.states) == self.ended, "end_reward": end}
+        return self._task(users, known)
 
     def baseline(self) -> tuple[str, float]:
         """The uniform policy, of unknown value."""
@@ -250,22 +249,12 @@ class Played(Playable):
 
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes and how rewards were rescaled."""
-        return {
-            "name": self.name,
-            "parameters": self.parameters,
-            "family": self.family,
-            "states": self.states,
-            "actions": self.actions,
-            "horizon": self.horizon,
+        return super().describe() | {
             "homogeneous": self.homogeneous,
             "rewards": list(self.rewards),
             "rescaling": {"offset": self.offset, "scale": self.scale},
             "ended": self.ended,
         }
-
-    def environment(self) -> NoReturn:
-        """There is none to hand out."""
-        raise InvalidInput(f"{self.name} can be played by its agent only")
 
     def _episode(
         self, policy: Policy, rng: np.random.Generator

@@ -89,14 +89,12 @@ class TabularMDP(Problem):
         parameters: Mapping[str, Any] | None = None,
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        self.horizon = validate.integer(horizon, "horizon", low=1)
-        self.name = name
-        self.parameters = dict(parameters or {})
+        self._called(name, parameters, horizon)
         self.facts = dict(facts or {})
         self.rewards = validate.choice(rewards, "rewards", ("deterministic", "bernoulli"))
         self.states, self.actions = table_shape(P, R, self.horizon)
-        sizes = {"states": self.states, "actions": self.actions}
-        self.labels = checked_labels(labels or {}, sizes)
+        self.sizes = {"states": self.states, "actions": self.actions}
+        self.labels = checked_labels(labels or {}, self.sizes)
         self.coordinates: Array | None = None
         if coordinates is not None:
             self.coordinates = frozen(validate.finite_array(coordinates, "coordinates"))
@@ -122,7 +120,7 @@ class TabularMDP(Problem):
         self.initial: Array = frozen(start_law(initial, ends, self.labels.get("states")))
         if validate.flag(start_known, "start_known"):
             self.declared["initial"] = self.initial
-        described = Task("tabular", self.horizon, sizes, False, users=1, known=self.declared)
+        described = Task("tabular", self.horizon, self.sizes, False, users=1, known=self.declared)
         self.pairs, self.end_reward = described.pairs, described.end_reward
         self._rows, self._chances, self._sparse = next_states(P, self.pairs, self.horizon)
         means = reward_table(R, self.pairs, self.horizon, self.end_reward)
@@ -187,15 +185,8 @@ class TabularMDP(Problem):
         facts = {"reward": self.R, "initial": self.initial, "transitions": self.initial}
         if "transitions" in reveal:
             facts["transitions"] = self._steps() if self._sparse else self.P
-        return Task(
-            family=self.family,
-            horizon=self.horizon,
-            sizes={"states": self.states, "actions": self.actions},
-            homogeneous=self.homogeneous,
-            users=validate.integer(users, "users", low=1),
-            known={**self.declared, **revealed(self.name, facts, reveal)},
-            labels=self.labels,
-        )
+        known = {**self.declared, **revealed(self.name, facts, reveal)}
+        return self._task(users, known, labels=self.labels)
 
     def _steps(self) -> Array:
         """All probabilities above zero, as rows (s, a, s', p)."""
@@ -269,28 +260,27 @@ class TabularMDP(Problem):
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy that does not fit: wrong kind, wrong shape, unknown actions."""
-        H, S, A = self.horizon, self.states, self.actions
+        table: npt.NDArray[Any]
+        wanted = {"horizon": self.horizon, **self.sizes}
         if isinstance(policy, TabularPolicy):
+            del wanted["actions"]
             table = policy.actions
-            if table.shape != (H, S):
-                raise InvalidInput(
-                    f"the policy has shape {list(table.shape)}, but {self.name} needs "
-                    f"[horizon, states] = {[H, S]}"
-                )
-            if table.min() < 0 or table.max() >= A:
-                raise InvalidInput(
-                    f"the policy plays action {table.min() if table.min() < 0 else table.max()}, "
-                    f"but {self.name} has actions 0 to {A - 1}"
-                )
         elif isinstance(policy, StochasticPolicy):
-            if policy.probabilities.shape != (H, S, A):
-                raise InvalidInput(
-                    f"the policy has shape {list(policy.probabilities.shape)}, but {self.name} "
-                    f"needs [horizon, states, actions] = {[H, S, A]}"
-                )
+            table = policy.probabilities
         else:
             raise InvalidInput(
                 f"{self.name} needs a TabularPolicy or a StochasticPolicy, got {type(policy)}"
+            )
+        if table.shape != tuple(wanted.values()):
+            raise InvalidInput(
+                f"the policy has shape {list(table.shape)}, but {self.name} needs "
+                f"[{', '.join(wanted)}] = {list(wanted.values())}"
+            )
+        low, high = table.min(), table.max()
+        if isinstance(policy, TabularPolicy) and not 0 <= low <= high < self.actions:
+            raise InvalidInput(
+                f"the policy plays action {low if low < 0 else high}, but {self.name} has actions "
+                f"0 to {self.actions - 1}"
             )
         check_allowed(policy, self.pairs)
 
@@ -302,28 +292,12 @@ class TabularMDP(Problem):
 
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes and exact values."""
-        baseline, value = self.baseline()
-        return {
-            "name": self.name,
-            "parameters": self.parameters,
-            "family": self.family,
-            "states": self.states,
-            "actions": self.actions,
-            "horizon": self.horizon,
-            "homogeneous": self.homogeneous,
-            "rewards": self.rewards,
-            "optimal_value": self.optimal_value(),
-            "baseline": {"name": baseline, "value": value},
-            **self._declared(),
-            **self.facts,
-        }
-
-    def _declared(self) -> dict[str, Any]:
-        """What is public beside sizes, for reports; nothing if nothing was declared."""
-        if self.pairs.every:
-            return {}
-        ends = int((np.diff(self.pairs.first) == 0).sum())
-        return {"terminal_states": ends, "pairs": len(self.pairs.action)}
+        kind = {"homogeneous": self.homogeneous, "rewards": self.rewards}
+        found = super().describe() | kind | self._values()
+        if not self.pairs.every:
+            found["terminal_states"] = int((np.diff(self.pairs.first) == 0).sum())
+            found["pairs"] = len(self.pairs.action)
+        return found | self.facts
 
     def __repr__(self) -> str:
         return (

@@ -195,11 +195,10 @@ def _numbered(space: Space[Any], name: str, what: str) -> Numbered:
     if isinstance(space, Discrete):
         start = int(space.start)
         return Numbered(int(space.n), lambda x: int(x) - start, lambda k: k + start)
-    if isinstance(space, MultiDiscrete | MultiBinary):
-        if isinstance(space, MultiDiscrete):
-            sizes, first = space.nvec, space.start
-        else:
-            sizes, first = np.full(space.shape, 2), np.zeros(space.shape, dtype=np.int64)
+    if isinstance(space, MultiBinary):
+        space = MultiDiscrete(np.full(space.shape, 2))
+    if isinstance(space, MultiDiscrete):
+        sizes, first = space.nvec, space.start
         shape = tuple(int(n) for n in sizes.ravel())
         return Numbered(
             math.prod(shape),
