@@ -45,14 +45,9 @@ def plot_regret(
     """
     choice(by, "by", ("episode", "day"))
     drawn = [result for result in results if result.completed]
-    if not drawn:
-        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
     if by == "day" and any(result.returning is None for result in drawn):
         raise InvalidInput("only where people come back is a day known: let by be episode")
-    target = check_target(path)
-    figure, axes = _canvas()
-    for result in drawn:
-        _curve(axes, result, by)
+    target, figure, axes = _curves(drawn, path, by)
     if baseline:
         _baseline(axes, drawn, by)
     if log:
@@ -80,11 +75,7 @@ def plot_returns(
         log: logarithmic axis of users.
         baseline: also draw what uniform actions returned.
     """
-    if not result.completed:
-        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
-    target = check_target(path)
-    figure, axes = _canvas()
-    _curve(axes, result)
+    target, figure, axes = _curves([result] if result.completed else [], path)
     if baseline:
         level = result.tests["uniform"]["mean"]
         axes.axhline(level, color="0.4", ls="--", lw=1, label="uniform actions (do not learn)")
@@ -97,12 +88,12 @@ def plot_returns(
     return _finish(figure, axes, target, [result], note(result))
 
 
-def _canvas() -> tuple[Figure, Axes]:
+def _canvas(width: float = 7.0) -> tuple[Figure, Axes]:
     """A figure with one pair of axes, which needs no screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
+    figure = Figure(figsize=(width, 4.5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.add_subplot()
 
@@ -167,38 +158,36 @@ def _along(result: Result, by: str) -> Sequence[float]:
     return result.returning.days if by == "day" and result.returning else result.episodes.tolist()
 
 
-def _curve(axes: Axes, result: Result, by: str = "episode") -> None:
-    mean, low, high = result.band()
-    (line,) = axes.plot(_along(result, by), mean, label=_legend(result))
-    if len(result.seeds) > 1:
-        axes.fill_between(_along(result, by), low, high, color=line.get_color(), alpha=0.2, lw=0)
+def _curves(
+    drawn: Sequence[Result], path: str | Path, by: str = "episode"
+) -> tuple[Path, Figure, Axes]:
+    """Where a picture goes, and what is on it of the results themselves."""
+    if not drawn:
+        raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
+    target = check_target(path)
+    figure, axes = _canvas()
+    for result in drawn:
+        mean, low, high = result.band()
+        (line,) = axes.plot(_along(result, by), mean, label=_legend(result))
+        if len(result.seeds) > 1:
+            color = line.get_color()
+            axes.fill_between(_along(result, by), low, high, color=color, alpha=0.2, lw=0)
+    return target, figure, axes
 
 
 def _baseline(axes: Axes, results: Sequence[Result], by: str) -> None:
     """The straight line of the baseline policy, cut at the tallest curve's surroundings."""
     longest = max(results, key=lambda result: result.completed)
-    facts = longest.problem
-    gap = facts["optimal_value"] - facts["baseline"]["value"]
-    axes.plot(
-        _along(longest, by),
-        gap * longest.episodes,
-        color="0.4",
-        ls="--",
-        lw=1,
-        label=f"{facts['baseline']['name']} (does not learn)",
-    )
+    name = longest.problem["baseline"]["name"]
+    lost, said = longest.gap * longest.episodes, f"{name} (does not learn)"
+    axes.plot(_along(longest, by), lost, color="0.4", ls="--", lw=1, label=said)
 
 
 def plot_tradeoff(guarantee: Guarantee, path: Path) -> None:
     """The trade-off curve: what a test misses at least, by its false alarms."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     from tacit.privacy.sentences import over
 
-    figure = Figure(figsize=(5, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = _canvas(5)
     curve = guarantee.curve(501)
     axes.plot(curve[:, 0], curve[:, 1], label=guarantee.brief())
     axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")

@@ -19,7 +19,8 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput, MissingExtra, need
 from tacit.learned_policy import LearnedPolicy, load_policy, most_typical
 from tacit.privacy.guarantee import Guarantee
-from tacit.simulation import returns
+from tacit.simulation import returns as outcomes
+from tacit.simulation import words
 from tacit.simulation.attendance import AttendanceSummary
 from tacit.util.files import provenance, read_json, require_folder, write_json
 from tacit.util.intervals import half_width, mean_interval
@@ -100,11 +101,6 @@ class Result:
         """Whether the truth is unknown, so that there are returns instead of regret."""
         return bool(self.tests)
 
-    @property
-    def returns(self) -> Array:
-        """Mean return of the users since the checkpoint before [seeds, checkpoints]."""
-        return returns.per_user(self)
-
     @cached_property
     def policy(self) -> LearnedPolicy:
         """The policy of the run that agrees most with all the runs.
@@ -120,6 +116,11 @@ class Result:
             )
         return self.policies[most_typical(self.policies)]
 
+    # where the truth is unknown
+    returns, note = property(outcomes.per_user), property(outcomes.note)
+    tested, per_run = outcomes.tested, outcomes.per_run
+    failed = property(outcomes.failed_runs)
+
     @property
     def completed(self) -> int:
         """Episodes that every run has done and recorded."""
@@ -133,7 +134,7 @@ class Result:
         it is not defined, and both ends are NaN.
         """
         if self.played:
-            return returns.band(self, returns.per_user(self))
+            return outcomes.band(self, outcomes.per_user(self))
         mean = self.regret.mean(axis=0)
         half = half_width(self.regret) if len(self.seeds) > 1 else np.full_like(mean, np.nan)
         return mean, np.maximum(mean - half, 0.0), mean + half
@@ -159,7 +160,7 @@ class Result:
         are several, its one-sided t test at 5%.
         """
         if self.played:
-            return returns.warning(self)
+            return outcomes.warning(self)
         if self.reference or not self.completed:
             return ""
         name, last = self.problem["baseline"]["name"], self.completed
@@ -193,32 +194,16 @@ class Result:
 
     def lines(self) -> Iterator[str]:
         """All of it in words: what ``tacit run`` prints; lines without indent are headings."""
-        from tacit.simulation.words import lines_of
-
-        return lines_of(self)
-
-    def tested(self) -> str:
-        """How the learned policies did on fresh episodes, in words, where there are tests."""
-        return returns.tested(self)
-
-    def per_run(self) -> list[str]:
-        """A line for every run: what its policy returned there, and whether it failed."""
-        return returns.per_run(self)
-
-    @property
-    def failed(self) -> dict[int, str]:
-        """The runs that failed there, and how."""
-        return returns.failed_runs(self)
-
-    @property
-    def note(self) -> str:
-        """What returns are, who was not simulated, and what was cut."""
-        return returns.note(self)
+        return words.lines_of(self)
 
     def regret_per_episode(self, first: int, last: int) -> Array:
         """Mean regret per episode in (first, last] for every run; both must be checkpoints or 0."""
+        return self.per_episode(self.regret, first, last)
+
+    def per_episode(self, curve: Array, first: int, last: int) -> Array:
+        """The same of any cumulative curve [seeds, checkpoints]."""
         grid = np.concatenate([[0], self.episodes])
-        curve = np.concatenate([np.zeros((len(self.seeds), 1)), self.regret], axis=1)
+        curve = np.concatenate([np.zeros((len(self.seeds), 1)), curve], axis=1)
         i, j = np.searchsorted(grid, [first, last])
         if j >= len(grid) or grid[i] != first or grid[j] != last or i >= j:
             raise ValueError(f"({first}, {last}] does not start and end at checkpoints")
@@ -255,7 +240,7 @@ class Result:
             {
                 "seed": np.repeat(np.array(self.seeds, dtype=np.int64), points),
                 "episode": np.tile(self.episodes, runs),
-                **({"returns": returns.per_user(self).ravel()} if self.played else own),
+                **({"returns": outcomes.per_user(self).ravel()} if self.played else own),
                 "reward": self.reward.ravel(),
                 **days,
             }
@@ -292,11 +277,8 @@ class Result:
             **({} if self.prior is None else {"prior": dict(self.prior)}),
             "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
-            "timing": {
-                "seconds": self.seconds,
-                "episodes_per_second": self.episodes_per_second,
-            },
-            **(returns.facts(self) if self.played else {}),
+            "timing": {key: getattr(self, key) for key in ("seconds", "episodes_per_second")},
+            **(outcomes.facts(self) if self.played else {}),
         }
 
     def _returned(self) -> dict[str, Any]:
@@ -336,15 +318,11 @@ class Result:
     def _outcome(self) -> dict[str, str]:
         """How it went, as rows of the notebook's table."""
         if self.played:
-            rows = {"return": returns.earned(self), "tested": returns.tested(self)}
-            rows |= {"runs": "; ".join(returns.per_run(self)), "note": returns.note(self)}
+            rows = {"return": outcomes.earned(self), "tested": outcomes.tested(self)}
+            rows |= {"runs": "; ".join(outcomes.per_run(self)), "note": outcomes.note(self)}
             return rows | ({"warning": self.warning} if self.warning else {})
         mean, low, high = (curve[-1] for curve in self.band())
-        runs = len(self.seeds)
-        over = (
-            "one run" if runs == 1 else f"mean of {runs} runs, 95% interval {low:.5g} to {high:.5g}"
-        )
-        found = {"regret": f"{mean:.5g} ({over})"}
+        found = {"regret": f"{mean:.5g} ({words.over_runs(len(self.seeds), low, high)})"}
         if self.returning is not None:
             found["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
             found["regret per person"] = f"{self.regret_per_person().mean():.4g}"
@@ -412,19 +390,15 @@ class Result:
         regret = np.full(reward.shape, np.nan)
         if "regret" in curves:
             regret = np.asarray(curves["regret"], dtype=np.float64).reshape(reward.shape)
+        same = ("problem", "agent", "seed", "requested_episodes", "interrupted")
         return cls(
-            problem=facts["problem"],
-            agent=facts["agent"],
+            **{key: facts[key] for key in same},
+            **facts["timing"],
             guarantee=Guarantee.from_json(facts["guarantee"]),
-            seed=int(facts["seed"]),
             seeds=seeds,
-            requested_episodes=int(facts["requested_episodes"]),
             episodes=np.asarray(curves["episode"], dtype=np.int64)[: regret.shape[1]],
             regret=regret,
             reward=reward,
-            interrupted=facts["interrupted"],
-            seconds=facts["timing"]["seconds"],
-            episodes_per_second=facts["timing"]["episodes_per_second"],
             returning=AttendanceSummary.from_json(facts.get("returning")),
             tests=facts.get("tests", {}),
         )

@@ -77,10 +77,8 @@ def facts(result: Result) -> dict[str, Any]:
 def late(result: Result) -> Array:
     """Mean return of the last users of every run: a tenth of them, or the least more."""
     grid = np.concatenate([[0], result.episodes])
-    curve = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
     i = int(np.searchsorted(grid, 0.9 * result.completed, side="right")) - 1
-    mean: Array = (curve[:, -1] - curve[:, i]) / (grid[-1] - grid[i])
-    return mean
+    return result.per_episode(result.reward, int(grid[i]), result.completed)
 
 
 def earned(result: Result) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tacit.simulation import returns
 
 if TYPE_CHECKING:
     from tacit.simulation.result import Result
@@ -11,9 +13,20 @@ if TYPE_CHECKING:
 
 def lines_of(result: Result) -> Iterator[str]:
     """The problem, the regret or the returns, and what was guaranteed; headings stand out."""
-    yield f"{result.agent['name']} on {result.problem['name']}"
-    yield from (_played if result.played else _scored)(result)
     who = "users" if result.played else "episodes"
+    yield f"{result.agent['name']} on {result.problem['name']}"
+    yield from (_played_world if result.played else _known_world)(result.problem)
+    if result.interrupted:
+        yield (
+            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} {who}; what "
+            "follows is that part"
+        )
+    if result.played:
+        yield from _played(result)
+    elif result.completed:
+        yield from (_returns if result.problem["family"] == "episodic" else _regret)(result)
+        if result.warning:
+            yield f"  {result.warning}"
     yield f"  {result.seconds:.2f} s, {result.episodes_per_second:,.0f} {who}/s over all runs"
     for note in result.agent["notes"]:
         yield f"  note: {note}"
@@ -22,11 +35,8 @@ def lines_of(result: Result) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _played(result: Result) -> Iterator[str]:
-    """Of a world that is played: what it is, what people were returned, and how policies do."""
-    from tacit.simulation import returns
-
-    facts = result.problem
+def _played_world(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What it is, of what nobody knows the truth of."""
     if facts["family"] == "episodic":
         low, high = facts["returns"]
         yield (
@@ -39,11 +49,24 @@ def _played(result: Result) -> Iterator[str]:
             f"  {facts['states']} states (the last one: the episode has ended), {facts['actions']} "
             f"actions, horizon {facts['horizon']}, rewards from {low:g} to {high:g}"
         )
-    if result.interrupted:
-        yield (
-            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} users; what "
-            "follows is that part"
-        )
+
+
+def _known_world(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The best there is, and what a learner must beat."""
+    baseline = facts["baseline"]
+    best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
+    yield (
+        f"  {best} {facts['optimal_value']:.6g} per episode, "
+        f"{baseline['name']} {baseline['value']:.6g}"
+    )
+    rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
+    offset, scale = rescaling["offset"], rescaling["scale"]
+    if (offset, scale) != (0.0, 1.0):
+        yield f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled"
+
+
+def _played(result: Result) -> Iterator[str]:
+    """What people were returned, and how policies do."""
     if result.completed:
         yield f"  return: {returns.earned(result)}"
     yield f"  tested on {result.tests['episodes']} fresh episodes: {returns.tested(result)}"
@@ -54,34 +77,8 @@ def _played(result: Result) -> Iterator[str]:
     yield f"  {returns.note(result)}"
 
 
-def _scored(result: Result) -> Iterator[str]:
-    """Of a problem whose best policy is known: regret."""
-    facts, baseline = result.problem, result.problem["baseline"]
-    best = "largest declared return" if facts["family"] == "episodic" else "optimal value"
-    yield (
-        f"  {best} {facts['optimal_value']:.6g} per episode, "
-        f"{baseline['name']} {baseline['value']:.6g}"
-    )
-    rescaling = facts.get("rescaling", {"offset": 0.0, "scale": 1.0})
-    offset, scale = rescaling["offset"], rescaling["scale"]
-    if (offset, scale) != (0.0, 1.0):
-        yield f"  rewards rescaled: original = {offset:g} + {scale:g} x rescaled"
-    if result.interrupted:
-        yield (
-            f"  interrupted at {result.completed:,} of {result.requested_episodes:,} episodes; "
-            "what follows is that part"
-        )
-    if result.completed:
-        yield from _regret(result)
-        if result.warning:
-            yield f"  {result.warning}"
-
-
 def _regret(result: Result) -> Iterator[str]:
     runs, last = len(result.seeds), result.completed
-    if result.problem["family"] == "episodic":
-        yield from _returns(result)
-        return
     mean, low, high = result.band()
     back = result.returning
     each = "episode" if back is None else "participation"
@@ -105,20 +102,15 @@ def _regret(result: Result) -> Iterator[str]:
 
 def _returns(result: Result) -> Iterator[str]:
     """Of a search: what people were returned, all of them and the last tenth."""
-    import numpy as np
-
-    from tacit.util.intervals import half_width
-
     last, grid = result.completed, [0, *result.episodes.tolist()]
     for text, begin in (("of all people", 0), ("of the last tenth", -(-last * 9 // 10))):
-        if begin in grid:
-            sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.reward], axis=1)
-            per = (sums[:, -1] - sums[:, grid.index(begin)]) / (last - begin)
-            mean, over, (least, most) = per.mean(), "one run", result.problem["returns"]
-            if len(per) > 1:
-                half = half_width(per[:, None])[0]
-                low, high = mean - half, mean + half
-                if least <= per.min() and per.max() <= most:  # all within what was declared
-                    low, high = max(low, least), min(high, most)
-                over = f"mean of {len(per)} runs, 95% interval {low:.5g} to {high:.5g}"
+        if begin in grid and begin < last:
+            each = result.per_episode(result.reward, begin, last)
+            mean, low, high = returns.band(result, each)
+            over = over_runs(len(each), float(low), float(high))
             yield f"  mean return {text}, what they tried out included: {mean:.5g} ({over})"
+
+
+def over_runs(runs: int, low: float, high: float) -> str:
+    """What a mean is over, and its interval."""
+    return "one run" if runs == 1 else f"mean of {runs} runs, 95% interval {low:.5g} to {high:.5g}"
