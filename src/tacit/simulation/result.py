@@ -47,6 +47,9 @@ FACTS = (
 Only results of people who come back have ``returning``, and those of played worlds ``tests``.
 """
 
+TIMING = "seconds", "episodes_per_second"
+"""Of a manifest's ``timing``, what a result keeps; a sweep adds the time of a task."""
+
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -277,7 +280,7 @@ class Result:
             **({} if self.prior is None else {"prior": dict(self.prior)}),
             "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
-            "timing": {key: getattr(self, key) for key in ("seconds", "episodes_per_second")},
+            "timing": {key: getattr(self, key) for key in TIMING},
             **(outcomes.facts(self) if self.played else {}),
         }
 
@@ -393,7 +396,7 @@ class Result:
         same = ("problem", "agent", "seed", "requested_episodes", "interrupted")
         return cls(
             **{key: facts[key] for key in same},
-            **facts["timing"],
+            **{key: facts["timing"][key] for key in TIMING},
             guarantee=Guarantee.from_json(facts["guarantee"]),
             seeds=seeds,
             episodes=np.asarray(curves["episode"], dtype=np.int64)[: regret.shape[1]],
