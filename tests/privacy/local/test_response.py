@@ -196,6 +196,33 @@ def test_participations_are_paid_for() -> None:
     assert response(1.0, many, once).guarantee.epsilon == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize("reward_bits", [1, 2, 4])
+def test_every_bit_of_a_reward_is_paid_for(reward_bits: int) -> None:
+    """2 H (m + 2) - 2 bits can differ: they share what is asked for, whatever m is."""
+    statistic = VisitCounts(TASK)
+    mechanism = LocalResponse(statistic, TASK, requested_epsilon=1.0, reward_bits=reward_bits)
+    bits, differing = mechanism.randomizer.bits, 2 * 3 * (reward_bits + 2) - 2
+    assert bits.differing == differing
+    assert 1.0 - 1e-9 < differing * bits.epsilon_per_bit <= mechanism.guarantee.epsilon <= 1.0
+    first, second = (np.zeros(statistic.layout.size, dtype=np.int64) for _ in range(2))
+    for life, out in zip(statistic.worst_pair(), (first, second), strict=True):
+        statistic.contribute(life, None, 0, out)
+    assert mechanism.relative_shift(first, second, None) == 1.0
+
+
+def test_a_randomizer_of_fewer_differing_bits_is_refused() -> None:
+    """Its epsilon would not be that of a whole report."""
+    statistic = VisitCounts(TASK)
+    bits = response_bits(statistic, 1.0)
+    with pytest.raises(InvalidInput, match="16 bits at most, but here 34 can differ"):
+        LocalResponse(statistic, TASK, bits, requested_epsilon=1.0, reward_bits=4)
+    with pytest.raises(InvalidInput, match="15 bits at most, but here 16 can differ"):
+        fewer = BinaryResponse(bits.domain, 15, bits.truth)
+        LocalResponse(statistic, TASK, fewer, requested_epsilon=1.0)
+    with pytest.raises(InvalidInput, match="reward_bits = 3, but it must be a power of two"):
+        LocalResponse(statistic, TASK, requested_epsilon=1.0, reward_bits=3)
+
+
 def test_fewer_bits_than_could_differ() -> None:
     """One state and one action: only the H reward bits can differ, and there are 3H - 1 bits."""
     assert differing_bits(VisitCounts(task(4, states=1, actions=1))) == 11

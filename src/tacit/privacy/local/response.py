@@ -30,7 +30,9 @@ from tacit.release import Release
 from tacit.statistics.base import Relation
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
-from tacit.validate import number
+from tacit.validate import integer, number
+
+MOST_REWARD_BITS = 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +78,22 @@ def differing_bits(statistic: VisitCounts, reward_bits: int = 1) -> int:
 
 
 def response_bits(
-    statistic: VisitCounts, epsilon: float, participations: int = 1
+    statistic: VisitCounts, epsilon: float, participations: int = 1, reward_bits: int = 1
 ) -> BinaryResponse:
     """The least noise at pure epsilon over that many participations, equal in all bits."""
     epsilon = number(epsilon, "epsilon", low=0.0, low_open=True) / participations
     if participations > 1:
         epsilon = math.nextafter(epsilon, 0.0)
-    differing = differing_bits(statistic)
-    return BinaryResponse.calibrate(epsilon, row_length(statistic), differing)
+    row, differing = row_length(statistic, reward_bits), differing_bits(statistic, reward_bits)
+    return BinaryResponse.calibrate(epsilon, row, differing)
 
 
 def bit_masses(statistic: VisitCounts, reward_bits: int) -> dict[str, int]:
     """The most bits of each block that one trajectory sets."""
-    return {**statistic.masses, "reward": reward_bits * statistic.masses["reward"]}
+    m = integer(reward_bits, "reward_bits", low=1, high=MOST_REWARD_BITS)
+    if m & (m - 1):
+        raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
+    return {**statistic.masses, "reward": m * statistic.masses["reward"]}
 
 
 def row_length(statistic: VisitCounts, reward_bits: int = 1) -> int:
@@ -106,9 +111,10 @@ class LocalResponse(LocalPrivatizer[Secret]):
         statistic: what is sent, pooled over stages.
         task: the public task.
         bits: the randomizer; by default the one of least noise for what is requested. The guarantee
-            is computed from its exact probabilities.
+            is computed from its exact probabilities, and from as many bits as it says can differ.
         requested_epsilon: what was asked for.
-        reward_bits: for each unit of a reward.
+        reward_bits: for each unit of a reward, a power of two: rewards on their grid are then
+            encoded without bias.
     """
 
     def __init__(
@@ -125,7 +131,13 @@ class LocalResponse(LocalPrivatizer[Secret]):
         cells = [np.full(b.size, self.trials[b.name]) for b in self.layout.blocks]
         steps = np.rint(1.0 / self.layout.units).astype(np.int64)
         self.layout.views(steps)["reward"] //= reward_bits
-        bits = bits or response_bits(statistic, requested_epsilon, task.participations)
+        times, differing = task.participations, differing_bits(statistic, reward_bits)
+        bits = bits or response_bits(statistic, requested_epsilon, times, reward_bits)
+        if bits.differing < differing:
+            raise InvalidInput(
+                f"this randomizer is for rows that differ in {bits.differing} bits at most, but "
+                f"here {differing} can differ"
+            )
         self.randomizer = PooledResponse(bits, np.concatenate(cells), steps)
         self.max_increment = max(self.trials.values())
         self.guarantee = self._account(task, requested_epsilon)

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from tacit.errors import InvalidInput
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.local.response import LocalResponse, differing_bits, row_length
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
-from tacit.validate import integer, number
-
-MOST_REWARD_BITS = 2**10
+from tacit.validate import number
 
 
 class ReshuffledBits(LocalResponse):
@@ -34,7 +31,7 @@ class ReshuffledBits(LocalResponse):
         statistic: visit counts, pooled over stages.
         task: the public task.
         requested: as in the paper, epsilon of a single bit and delta of the claimed amplification.
-        reward_bits: m, a power of two: rewards on their grid are then encoded without bias.
+        reward_bits: m, as for randomized response.
     """
 
     def __init__(
@@ -45,14 +42,12 @@ class ReshuffledBits(LocalResponse):
         requested: tuple[float, float],
         reward_bits: int = 1,
     ) -> None:
-        m = integer(reward_bits, "reward_bits", low=1, high=MOST_REWARD_BITS)
-        if m & (m - 1):
-            raise InvalidInput(f"reward_bits = {m}, but it must be a power of two")
         epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
         self._delta_asked = number(requested[1], "requested_delta", low=0.0, high=1.0)
-        row, differing = row_length(statistic, m), differing_bits(statistic, m)
+        row = row_length(statistic, reward_bits)
+        differing = differing_bits(statistic, reward_bits)
         bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
-        super().__init__(statistic, task, bits, requested_epsilon=epsilon, reward_bits=m)
+        super().__init__(statistic, task, bits, requested_epsilon=epsilon, reward_bits=reward_bits)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
         local = super()._account(task, epsilon)
