@@ -124,14 +124,24 @@ def number(help: str, panel: str | None = None) -> Any:
     return typer.Option(metavar="NUMBER", parser=real, help=help, rich_help_panel=panel)
 
 
-def pairs(flag: str, help: str, panel: str = "Facts") -> Any:
+def pairs(name: str, help: str, panel: str | None = "Facts") -> Any:
     """An option of KEY=VALUE, which may be given many times."""
-    return typer.Option(flag, metavar="KEY=VALUE", help=help, rich_help_panel=panel)
+    return typer.Option(name, metavar="KEY=VALUE", help=help, rich_help_panel=panel)
 
 
-def file(help: str, panel: str = "Output", metavar: str = "FILE") -> Any:
+def file(help: str, panel: str | None = "Output", metavar: str = "FILE") -> Any:
     """An option that takes a path."""
     return typer.Option(metavar=metavar, help=help, rich_help_panel=panel)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option that takes nothing."""
+    return typer.Option(name, help=help)
+
+
+def word(help: str, *words: str, metavar: str = "WORD") -> Any:
+    """An option that takes one of a few words."""
+    return typer.Option(metavar=metavar, parser=one_of(*words), help=help)
 
 
 Pairs = list[str] | None

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tacit.cli import options as given
 from tacit.cli.display import Line, Told, progress_bar, speaker, tell
 
@@ -37,9 +35,7 @@ AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
-        "tacit-demo"
-    ),
+    out: Annotated[Path, given.file("Folder for the plot.", None, "DIR")] = Path("tacit-demo"),
     as_json: given.Json = False,
 ) -> None:
     """The two-minute tour: see agents learn, and what was promised.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.display import Told, tell
-from tacit.cli.options import Json
+from tacit.cli.options import Json, file
 
 
 def report(
@@ -20,10 +20,7 @@ def report(
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Page to write (default: report.html in DIR, page.html of a log)."
-        ),
+        Path | None, file("Page to write (default: report.html in DIR, page.html of a log).", None)
     ] = None,
     as_json: Json = False,
 ) -> None:

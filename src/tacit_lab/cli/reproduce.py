@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.display import Line, Told, bar, one_interrupt, speaker, tell
-from tacit.cli.options import Json, Workers, assignments
+from tacit.cli.options import Json, Pairs, Workers, assignments, file, pairs
 from tacit.errors import InvalidInput, UnknownName, suggestion
 
 if TYPE_CHECKING:
@@ -34,13 +34,9 @@ def reproduce(
         str, typer.Option(metavar="WORD", help="quick, full, or paper: as long as in the paper.")
     ] = "full",
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for what is found (figures: tacit-figures)."),
+        Path | None, file("Folder for what is found (figures: tacit-figures).", None, "DIR")
     ] = None,
-    options: Annotated[
-        list[str] | None,
-        typer.Option("-O", metavar="KEY=VALUE", help="Of a case study or of the bench."),
-    ] = None,
+    options: Annotated[Pairs, pairs("-O", "Of a case study or of the bench.", None)] = None,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:

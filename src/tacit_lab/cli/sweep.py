@@ -15,7 +15,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.display import Line, Told, bar, one_interrupt, tell
-from tacit.cli.options import Json, Processes, cores, write_new
+from tacit.cli.options import Json, Processes, cores, file, flag, write_new
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,19 +30,11 @@ _MOST_ROWS = 60
 
 def sweep(
     spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to run.")],
-    init: Annotated[
-        bool, typer.Option("--init", help="Write an example to SPEC.toml and run nothing.")
-    ] = False,
+    init: Annotated[bool, flag("--init", "Write an example to SPEC.toml and run nothing.")] = False,
     workers: Processes = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help='A Ray cluster instead, or "local".')
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on in a folder that holds a sweep.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder (default: tacit-sweeps/SPEC).")
-    ] = None,
+    ray: Annotated[str | None, file('A Ray cluster instead, or "local".', None, "ADDRESS")] = None,
+    resume: Annotated[bool, flag("--resume", "Go on in a folder that holds a sweep.")] = False,
+    out: Annotated[Path | None, file("Folder (default: tacit-sweeps/SPEC).", None, "DIR")] = None,
     as_json: Json = False,
 ) -> None:
     """Run every combination that a file lists; write tables.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.display import Told, tell
-from tacit.cli.options import DeploymentFile, Json, count, one_of, whole
+from tacit.cli.options import DeploymentFile, Json, count, file, flag, one_of, whole, word
 from tacit.errors import InvalidInput
 from tacit_service.cli.rehearse import rehearse
-from tacit_service.cli.serve import facts_of, word, write_tokens
+from tacit_service.cli.serve import facts_of, write_tokens
 
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
@@ -40,10 +40,7 @@ def root(context: typer.Context) -> None:
 
 
 @admin.command()
-def check(
-    path: DeploymentFile,
-    as_json: Json = False,
-) -> None:
+def check(path: DeploymentFile, as_json: Json = False) -> None:
     """Say what would run and be guaranteed; run and touch nothing.
 
     Example: tacit admin check coach.toml
@@ -127,13 +124,11 @@ def tokens(
         int | None,
         typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
     ] = None,
-    role: Annotated[Any, word("WORD", "device", "operator", help="device or operator.")] = "device",
+    role: Annotated[Any, word("device or operator.", "device", "operator")] = "device",
     count: Annotated[int, count("How many to issue.")] = 1,
     label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them here, one per line.")
-    ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Print them instead.")] = False,
+    out: Annotated[Path | None, file("Write them here, one per line.", None)] = None,
+    show: Annotated[bool, flag("--show", "Print them instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
@@ -163,9 +158,7 @@ def tokens(
 def state(
     deployment: DeploymentFile,
     action: Annotated[str, _one_of("ACTION", *ACTIONS)],
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Needed to close: a closed task stays closed.")
-    ] = False,
+    yes: Annotated[bool, flag("--yes", "Needed to close: a closed task stays closed.")] = False,
     as_json: Json = False,
 ) -> None:
     """Pause a task, let it go on, or close it for good. A running service follows at once.
@@ -188,9 +181,7 @@ def state(
 def erase(
     deployment: DeploymentFile,
     what: Annotated[str, _one_of("WHAT", "kept", "all")],
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Needed for all: it ends the task for good.")
-    ] = False,
+    yes: Annotated[bool, flag("--yes", "Needed for all: it ends the task for good.")] = False,
     as_json: Json = False,
 ) -> None:
     """Erase what can be erased of people's data; say what cannot.
@@ -216,11 +207,9 @@ def backup(
     deployment: DeploymentFile,
     to: Annotated[Path, typer.Argument(metavar="DEST", help="New file.")],
     drill: Annotated[
-        bool, typer.Option("--drill", help="Restore the copy in a scratch place and read it.")
+        bool, flag("--drill", "Restore the copy in a scratch place and read it.")
     ] = False,
-    key: Annotated[
-        bool, typer.Option("--key", help="Copy the key file too; keep the two apart.")
-    ] = False,
+    key: Annotated[bool, flag("--key", "Copy the key file too; keep the two apart.")] = False,
     as_json: Json = False,
 ) -> None:
     """Copy a task's database while it runs, never the witness.

@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tacit._version import __version__
+from tacit.cli import options
 from tacit.cli.display import Line, Told, bar, tell
-from tacit.cli.options import DeploymentFile, Json, Pairs, Seed, assignments, count, read
 from tacit.errors import InvalidInput, suggestion
 from tacit.util.durations import DAY
 
@@ -25,36 +23,27 @@ if TYPE_CHECKING:
     People = TablePeople | SearchPeople
 
 
+_VIRTUAL = "No service: people come at the file's pace, in virtual time, in this process."
+_RETURNING = (
+    "With --virtual: people come back. times: how often they want to, on average; "
+    "law: when (tacit list attendance); decoys: whether who does not report sends one."
+)
+
+
 def rehearse(
-    deployment: DeploymentFile,
+    deployment: options.DeploymentFile,
     users: Annotated[
-        int, count("Stop at so many reports, all told; with -R: so many people.")
+        int, options.count("Stop at so many reports, all told; with -R: so many people.")
     ] = 1000,
-    workers: Annotated[int, count("People on their way at the same time.")] = 8,
+    workers: Annotated[int, options.count("People on their way at the same time.")] = 8,
     address: Annotated[
-        str | None, typer.Option(metavar="URL", help="Of the service, instead of the file's.")
+        str | None, options.file("Of the service, instead of the file's.", None, "URL")
     ] = None,
-    tokens: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tokens, one per line.")
-    ] = None,
-    virtual: Annotated[
-        bool,
-        typer.Option(
-            "--virtual",
-            help="No service: people come at the file's pace, in virtual time, in this process.",
-        ),
-    ] = False,
-    returning: Annotated[
-        Pairs,
-        typer.Option(
-            "-R",
-            metavar="KEY=VALUE",
-            help="With --virtual: people come back. times: how often they want to, on average; "
-            "law: when (tacit list attendance); decoys: whether who does not report sends one.",
-        ),
-    ] = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    tokens: Annotated[Path | None, options.file("Tokens, one per line.", None)] = None,
+    virtual: Annotated[bool, options.flag("--virtual", _VIRTUAL)] = False,
+    returning: Annotated[options.Pairs, options.pairs("-R", _RETURNING, None)] = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Send simulated devices to a service; score its policies.
 
@@ -107,7 +96,7 @@ def rehearse(
         sent.close()
 
 
-def _returns(pairs: Pairs) -> ReturnPattern | None:
+def _returns(pairs: options.Pairs) -> ReturnPattern | None:
     """How people come back, from ``-R`` pairs."""
     from tacit.validate import integer
     from tacit_service.rehearsal.returning_fleet import ReturnPattern
@@ -115,10 +104,10 @@ def _returns(pairs: Pairs) -> ReturnPattern | None:
     if not pairs:
         return None
     kinds: dict[str, type] = {"times": int, "law": str, "decoys": bool}
-    texts = assignments(pairs, "-R")
+    texts = options.assignments(pairs, "-R")
     for key in texts.keys() - kinds.keys():
         raise InvalidInput(f"-R {key} is not known{suggestion(key, kinds)}")
-    values = {key: read(text, key, kinds[key]) for key, text in texts.items()}
+    values = {key: options.read(text, key, kinds[key]) for key, text in texts.items()}
     integer(values.get("times", 1), "times", low=1)
     return ReturnPattern(**values)
 

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tacit._version import __version__
-from tacit.cli.options import DeploymentFile, count, one_of, write_new
+from tacit.cli.options import DeploymentFile, count, file, flag, word, write_new
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,31 +19,20 @@ if TYPE_CHECKING:
     from tacit_service.responses import Role
 
 
-def word(metavar: str, *words: str, help: str) -> Any:
-    """An option that takes one of a few words."""
-    return typer.Option(metavar=metavar, parser=one_of(*words), help=help)
-
-
 def serve(
     deployment: DeploymentFile,
-    init: Annotated[bool, typer.Option("--init", help="Write a commented example here.")] = False,
-    host: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Instead of the file's.")
-    ] = None,
+    init: Annotated[bool, flag("--init", "Write a commented example here.")] = False,
+    host: Annotated[str | None, file("Instead of the file's.", None, "ADDRESS")] = None,
     port: Annotated[
         int | None, count("Instead of the file's; 0 takes a free one. Lets a planner be watched.")
     ] = None,
     workers: Annotated[int, count("Processes that take uploads (PostgreSQL only).")] = 1,
     role: Annotated[
-        Any,
-        word(
-            "WORD", "both", "server", "planner", help="server (answers), planner (plans) or both."
-        ),
+        Any, word("server (answers), planner (plans) or both.", "both", "server", "planner")
     ] = "both",
-    log: Annotated[Any, word("FORM", "text", "json", help="Log lines: text or json.")] = "text",
+    log: Annotated[Any, word("Log lines: text or json.", "text", "json", metavar="FORM")] = "text",
     show_tokens: Annotated[
-        bool,
-        typer.Option("--show-tokens", help="Print first tokens instead of writing them to files."),
+        bool, flag("--show-tokens", "Print first tokens instead of writing them to files.")
     ] = False,
 ) -> None:
     """Collect reports over HTTP and learn from them.
