@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacit._version import __version__
 from tacit.errors import need
 from tacit.privacy.sentences import NOBODY
 from tacit.util.files import read_json
 from tacit.util.intervals import Interval
 from tacit_lab.cases.outcome import FILE
-from tacit_lab.report.page import asset, page_file, templates, write_text
+from tacit_lab.report.page import page_file, rendered, write_text
 from tacit_lab.report.sections import number
 
 
@@ -41,24 +40,19 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
         heading: (names, [[_cell(cell) for cell in row] for row in rows])
         for heading, (names, rows) in found["tables"].items()
     }
-    page = (
-        templates()
-        .get_template("study.html")
-        .render(
-            title=f"The {found['study']}",
-            version=__version__,
-            picture=_picture(found["outcomes"], references),
-            references=[[name, number(value)] for name, value in references.items()],
-            rows=rows,
-            from_=from_,
-            limit=found["beat"],
-            rule=found["rule"],
-            notes=[*found["notes"], f"Everything here was simulated: {NOBODY}."],
-            tables=tables,
-            css=asset("page.css"),
-        )
+    page = rendered(
+        "study.html",
+        title=f"The {found['study']}",
+        picture=_picture(found["outcomes"], references),
+        references=[[name, number(value)] for name, value in references.items()],
+        rows=rows,
+        from_=from_,
+        limit=found["beat"],
+        rule=found["rule"],
+        notes=[*found["notes"], f"Everything here was simulated: {NOBODY}."],
+        tables=tables,
     )
-    return write_text(page_file(folder, out), str(page))
+    return write_text(page_file(folder, out), page)
 
 
 def _people(number: int | None) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from tacit._version import __version__
 from tacit.logs.files import read_result
 from tacit.logs.offline import NOT_FOR_OTHERS, ReleasedResult
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.util.intervals import Interval
-from tacit_lab.report.page import asset, templates, write_text
+from tacit_lab.report.page import rendered, shown_guarantee, write_text
 from tacit_lab.report.sections import number
 
 MOST_STATES = 200
@@ -53,35 +51,27 @@ def write_page(folder: str | Path, path: str | Path | None = None) -> Path:
 
 def render_page(result: ReleasedResult) -> str:
     """The page as text."""
-    guarantee, data = result.guarantee, result.data
+    data = result.data
     known = {name: found for name, found in result.values.items() if found is not None}
     levels = {name: found for name, found in known.items() if name != "difference"}
-    page = (
-        templates()
-        .get_template("log.html")
-        .render(
-            name=data["name"],
-            agent=result.policy.about["agent"],
-            version=__version__,
-            people=f"{result.policy.users:,} {'episodes' if _by_episode(result) else 'people'}",
-            facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
-            headlines=_headlines(result),
-            bars=_bars(levels),
-            values=[
-                [TITLES[name], known.get(name, "not told by this release")]
-                for name in result.values
-            ],
-            whole=f"{100 * result.whole.value:.1f}%",
-            rules=(*RULES, COUNTED[_by_episode(result)]),
-            policy=_policy(result),
-            more=max(0, data["states"] - MOST_STATES),
-            brief=guarantee.brief(),
-            lines=guarantee.statement().split("\n"),
-            json=json.dumps(guarantee.to_json(), indent=2, ensure_ascii=False),
-            css=asset("page.css"),
-        )
+    unit = "episodes" if _by_episode(result) else "people"
+    return rendered(
+        "log.html",
+        name=data["name"],
+        agent=result.policy.about["agent"],
+        people=f"{result.policy.users:,} {unit}",
+        facts=[[key.replace("_", " "), _shown(value)] for key, value in data.items()],
+        headlines=_headlines(result),
+        bars=_bars(levels),
+        values=[
+            [TITLES[name], known.get(name, "not told by this release")] for name in result.values
+        ],
+        whole=f"{100 * result.whole.value:.1f}%",
+        rules=(*RULES, COUNTED[_by_episode(result)]),
+        policy=_policy(result),
+        more=max(0, data["states"] - MOST_STATES),
+        **shown_guarantee(result.guarantee),
     )
-    return str(page)
 
 
 def _by_episode(result: ReleasedResult) -> bool:

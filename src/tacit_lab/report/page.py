@@ -11,6 +11,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.errors import InvalidInput
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import NOBODY, over
 from tacit.util.files import require_folder
 from tacit_lab.report.analysis import break_even, grouped, prices
@@ -51,29 +52,26 @@ def write_text(target: Path, text: str) -> Path:
 def render(results: ResultSet) -> str:
     """The page as text."""
     problems = grouped(results.arms, lambda arm: arm.problem)
-    page = (
-        templates()
-        .get_template("page.html")
-        .render(
-            results=results,
-            version=__version__,
-            counts=_counts(results),
-            headlines=list(_headlines(results)),
-            sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
-            guarantees=_guarantees(results.arms),
-            simulated=_simulated(results.arms),
-            chosen=_chosen(results.arms),
-            failures=[[f["label"], f"{f['seed']}", f["error"]] for f in results.failures],
-            made=list(_made(results)),
-            css=asset("page.css"),
-            js=asset("page.js"),
-        )
+    simulated = all(arm.result.guarantee.simulated for arm in results.arms)
+    return rendered(
+        "page.html",
+        results=results,
+        counts=_counts(results),
+        headlines=list(_headlines(results)),
+        sections=[section(i, name, arms) for i, (name, arms) in enumerate(problems.items())],
+        guarantees=_guarantees(results.arms),
+        simulated=f"Everything here was simulated: {NOBODY}."
+        if simulated
+        else "Statements that were made in simulation say so.",
+        chosen=_chosen(results.arms),
+        failures=[[f["label"], f"{f['seed']}", f["error"]] for f in results.failures],
+        made=list(_made(results)),
+        js=asset("page.js"),
     )
-    return str(page)
 
 
-def templates() -> Any:
-    """The pages of this folder, with the filters they use."""
+def rendered(template: str, **facts: Any) -> str:
+    """A page of this folder, with the filters, the style and the version that all of them have."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -83,7 +81,17 @@ def templates() -> Any:
         trim_blocks=True,
     )
     environment.filters |= {"number": number, "finite": math.isfinite}
-    return environment
+    page = environment.get_template(template)
+    return page.render(facts, version=__version__, css=asset("page.css"))
+
+
+def shown_guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee as pages show it: in brief, in sentences, and as JSON."""
+    return {
+        "brief": guarantee.brief(),
+        "lines": guarantee.statement().split("\n"),
+        "json": json.dumps(guarantee.to_json(), indent=2, ensure_ascii=False),
+    }
 
 
 def asset(name: str) -> str:
@@ -150,25 +158,12 @@ def _headlines(results: ResultSet) -> Iterator[str]:
 def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
     found = []
     for same in grouped(arms, lambda arm: arm.result.guarantee.digest()).values():
-        guarantee = same[0].result.guarantee
         who = list(dict.fromkeys(f"{arm.label} on {arm.result.problem['name']}" for arm in same))
         lengths = sorted({arm.users for arm in same})
         shown = "; ".join(who[:6]) + (f" and {len(who) - 6} more" if len(who) > 6 else "")
-        found.append(
-            {
-                "brief": guarantee.brief(),
-                "who": f"{shown}, K = {', '.join(f'{k:,}' for k in lengths)}",
-                "lines": guarantee.statement().split("\n"),
-                "json": json.dumps(guarantee.to_json(), indent=2, ensure_ascii=False),
-            }
-        )
+        facts = f"{shown}, K = {', '.join(f'{k:,}' for k in lengths)}"
+        found.append({"who": facts, **shown_guarantee(same[0].result.guarantee)})
     return found
-
-
-def _simulated(arms: Sequence[Arm]) -> str:
-    if all(arm.result.guarantee.simulated for arm in arms):
-        return f"Everything here was simulated: {NOBODY}."
-    return "Statements that were made in simulation say so."
 
 
 def _chosen(arms: Sequence[Arm]) -> list[list[Any]]:
