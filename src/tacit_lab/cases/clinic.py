@@ -77,41 +77,28 @@ def _mapping(problem: TabularMDP) -> LogMapping:
     return declared("clinic", problem.states, action, task, reward={"most": 1.0})
 
 
-def clinic_study(
-    people: Sequence[int] = PEOPLE,
-    epsilons: Sequence[float] = EPSILONS,
-    runs: int = 10,
-    seed: int = 0,
+def _outcomes(
+    world: LoggedWorld, people: Sequence[int], epsilons: Sequence[float], runs: int, seed: int
 ) -> Iterator[CaseOutcome]:
-    """What policies are worth by number of patients and epsilon, from logs and learned online.
+    """Values of policies by number of patients and epsilon, from logs and learned online.
 
     The last row of every log has next to no noise: what logs alone cost.
     """
-    world = clinic()
     for n in people:
-        worth: dict[float, list[float]] = {epsilon: [] for epsilon in (*epsilons, NOISELESS)}
+        values: dict[float, list[float]] = {epsilon: [] for epsilon in (*epsilons, NOISELESS)}
         for run in range(runs):
             log = world.log(n, seed + run)
-            for epsilon, found in worth.items():
-                made = world.learn(log, epsilon, 1000 * seed + run)
-                found.append(world.problem.value(made.policy.policy))
-        for epsilon, found in worth.items():
-            yield CaseOutcome("tacit-offline", n, epsilon, tuple(found))
+            for epsilon, row in values.items():
+                policy = world.learn(log, epsilon, 1000 * seed + run).policy.policy
+                row.append(world.problem.value(policy))
+        for epsilon, row in values.items():
+            yield CaseOutcome("tacit-offline", n, epsilon, tuple(row))
         for epsilon in epsilons:
             yield online(world.problem, make_agent("tacit-joint", epsilon=epsilon), n, runs, seed)
 
 
 NOISELESS = 1000.0
 """An epsilon at which noise is next to nothing."""
-
-
-def references(world: LoggedWorld) -> dict[str, float]:
-    """What the same patients get without learning, and at best."""
-    return {
-        "uniform": world.problem.baseline()[1],
-        "clinicians": world.problem.value(world.behaviour),
-        "best": world.problem.optimal_value(),
-    }
 
 
 def study(
@@ -122,7 +109,12 @@ def study(
     watch: Callable[[CaseOutcome], None] = lambda outcome: None,
 ) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
-    world, found = clinic(), clinic_study(people, epsilons, runs, seed)
+    world = clinic()
+    found = _outcomes(world, people, epsilons, runs, seed)
     outcomes, starts = collect(world, found, runs, seed, watch)
-    known = references(world)
+    known = {
+        "uniform": world.problem.baseline()[1],
+        "clinicians": world.problem.value(world.behaviour),
+        "best": world.problem.optimal_value(),
+    }
     return findings("clinic", known, "clinicians", "surely", outcomes, starts, NOTES)

@@ -38,6 +38,9 @@ one that fits or fits any day; beyond the third a person quits."""
 HABITUATION = np.linspace(0.0, 1.0, 10)
 RISK = np.linspace(0.0, 0.9, 6)
 """Public grids; what lies between is rounded, at random in the table, to the nearest in the app."""
+SHAPE = (len(CONTEXTS), len(HABITUATION), len(RISK))
+LEFT = len(CONTEXTS) * len(HABITUATION) * len(RISK)
+"""The state of somebody who quit: the last one, after those of the grid."""
 QUITTER = (0.0, 0.0, 1.0)
 """Context, habituation and risk of somebody who quit: the risk alone means something."""
 
@@ -80,11 +83,8 @@ def coach(horizon: int = DAYS, uncertainty: float = 0.2, habituation: bool = Tru
     """
     wrong = number(uncertainty, "uncertainty", low=0.0, high=0.5)
     kind = KINDS[0] if flag(habituation, "habituation") else Kind(1.0, 0.0, HURT)
-    shape = (len(CONTEXTS), len(HABITUATION), len(RISK))
-    quit_, rows = int(np.prod(shape)), []
-    rewards = np.zeros((quit_ + 1, len(MESSAGES)))
-    for seen, i, j in itertools.product(*map(range, shape)):
-        s = int(np.ravel_multi_index((seen, i, j), shape))
+    rows, rewards = [], np.zeros((LEFT + 1, len(MESSAGES)))
+    for s, (seen, i, j) in enumerate(itertools.product(*map(range, SHAPE))):
         for message in range(len(MESSAGES)):
             for true in range(len(CONTEXTS)):
                 chance = 1.0 - wrong if true == seen else wrong
@@ -94,13 +94,13 @@ def coach(horizon: int = DAYS, uncertainty: float = 0.2, habituation: bool = Tru
                 h, d = after_message(h, d, message, fits, kind)
                 for (ni, p), (nj, q) in itertools.product(_near(h, HABITUATION), _risks(d)):
                     if nj < 0:
-                        rows.append((s, message, quit_, chance * p * q))
+                        rows.append((s, message, LEFT, chance * p * q))
                         continue
                     for other in range(len(CONTEXTS)):
-                        n = int(np.ravel_multi_index((other, ni, nj), shape))
+                        n = int(np.ravel_multi_index((other, ni, nj), SHAPE))
                         rows.append((s, message, n, chance * p * q / len(CONTEXTS)))
-    start = np.zeros(quit_ + 1)
-    start[[int(np.ravel_multi_index((seen, 0, 0), shape)) for seen in (0, 1)]] = 0.5
+    start = np.zeros(LEFT + 1)
+    start[[int(np.ravel_multi_index((seen, 0, 0), SHAPE)) for seen in (0, 1)]] = 0.5
     names = [
         f"{context}, used to it {h:.2f}, risk {d:.2f}"
         for context, h, d in itertools.product(CONTEXTS, HABITUATION, RISK)
@@ -111,7 +111,7 @@ def coach(horizon: int = DAYS, uncertainty: float = 0.2, habituation: bool = Tru
         integer(horizon, "horizon", low=1),
         start,
         rewards="bernoulli",
-        terminal=[quit_],
+        terminal=[LEFT],
         labels={"states": [*names, "quit"], "actions": MESSAGES},
         coordinates=[*itertools.product(range(len(CONTEXTS)), HABITUATION, RISK), QUITTER],
         name="coach",
@@ -161,8 +161,7 @@ class CoachEnv(gymnasium.Env[np.int64, np.int64]):
         self.horizon, self.render_mode = integer(horizon, "horizon", low=1), render_mode
         self.uncertainty = number(uncertainty, "uncertainty", low=0.0, high=0.5)
         self.missing = number(missing, "missing", low=0.0, high=1.0)
-        shape = (len(CONTEXTS), len(HABITUATION), len(RISK))
-        self.observation_space = gymnasium.spaces.Discrete(int(np.prod(shape)) + 1)
+        self.observation_space = gymnasium.spaces.Discrete(LEFT + 1)
         self.action_space = gymnasium.spaces.Discrete(len(MESSAGES))
         self._kind, self._h, self._d, self._day, self._gone = KINDS[0], 0.0, 0.0, self.horizon, True
 
@@ -198,11 +197,10 @@ class CoachEnv(gymnasium.Env[np.int64, np.int64]):
         self._context = int(self.np_random.integers(len(CONTEXTS)))
         mistaken = self.np_random.random() < self.uncertainty
         if self._gone:
-            return np.int64(int(self.observation_space.n) - 1)  # type: ignore[attr-defined]
+            return np.int64(LEFT)
         seen = 1 - self._context if mistaken else self._context
         place = [np.abs(HABITUATION - self._h).argmin(), np.abs(RISK - self._d).argmin()]
-        shape = (len(CONTEXTS), len(HABITUATION), len(RISK))
-        return np.int64(np.ravel_multi_index((seen, *map(int, place)), shape))
+        return np.int64(np.ravel_multi_index((seen, *map(int, place)), SHAPE))
 
 
 def fixed_messages(problem: TabularMDP) -> dict[str, Array]:
