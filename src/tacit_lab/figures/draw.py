@@ -61,22 +61,21 @@ def regrets(
 
 def regret(title: str, evidence: Evidence) -> Picture:
     """Cumulative regret of all curves in one panel."""
-    return regrets(title, {"cumulative regret": list(evidence.curves.values())})
+    return regrets(title, {"cumulative regret": evidence.matching()})
 
 
 def regret_and_rate(title: str, evidence: Evidence) -> Picture:
     """Left cumulative regret, right regret per episode, of all curves."""
     picture, (left, right) = canvas(2, title)
-    curves = list(evidence.curves.values())
-    regret_panel(left, curves, "cumulative regret")
-    rate_panel(right, curves, "regret per episode", legend=False)
+    regret_panel(left, evidence.matching(), "cumulative regret")
+    rate_panel(right, evidence.matching(), "regret per episode", legend=False)
     return picture
 
 
 def rates(title: str, panel: str, evidence: Evidence) -> Picture:
     """Regret per episode of all curves in one panel."""
     picture, (axes,) = canvas(1, title)
-    rate_panel(axes, list(evidence.curves.values()), panel)
+    rate_panel(axes, evidence.matching(), panel)
     return picture
 
 

@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -243,9 +244,9 @@ class Evidence:
             raise UnknownName("curve", key, self.curves)
         return self.curves[key]
 
-    def ending(self, end: str) -> list[Runs]:
-        """All curves whose keys end so."""
-        return [runs for key, runs in self.curves.items() if key.endswith(end)]
+    def matching(self, pattern: str = "*") -> list[Runs]:
+        """All curves whose keys are like that, as names of files are."""
+        return [runs for key, runs in self.curves.items() if fnmatchcase(key, pattern)]
 
     def arrays(self, key: str) -> Mapping[str, Array]:
         """What a measurement returned."""

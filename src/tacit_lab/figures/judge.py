@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -199,3 +199,56 @@ def in_order(
     finals = {name: float(evidence.curve(key).final.mean()) for name, key in shown.items()}
     below = [r.below(factor) for r in ratios(evidence, pairs)]
     return judged(claim, expected, finals, below, failed)
+
+
+def smaller(first: str, second: str, claim: str) -> Judge:
+    """The final regret of one curve is below that of another, paired over problems."""
+    return in_order(
+        claim,
+        f"regret of {first} below that of {second}, paired over seeds",
+        {first: first, second: second},
+        [(first, second)],
+        "it is the other way round",
+    )
+
+
+def not_learning(keys: Sequence[str], claim: str) -> Judge:
+    """The second half of the users pays at least 0.8 of what the first half paid."""
+    return every(
+        claim,
+        "second half at least 0.8 of the first, at every epsilon",
+        lambda evidence: {
+            f"second half / first half, {key}": second_half(evidence.curve(key)) for key in keys
+        },
+        lambda half: half.above(0.8),
+        "some curve bends",
+    )
+
+
+@judging
+def below_bar(
+    evidence: Evidence,
+    key: str,
+    bar: float,
+    at: int,
+    claim: str,
+    unit: Literal["regret", "regret per episode"] = "regret",
+    failed: str = "it is above",
+) -> Claim:
+    """The mean is below a bar that was set for ``at`` episodes, by two standard errors."""
+    runs = evidence.curve(key)
+    K = runs.curve.episodes
+    reached = mean(runs.runs[:, -1] / (1.0 if unit == "regret" else K))
+    error = (reached.high - reached.value) / ERRORS
+    return judged(
+        claim,
+        f"{unit} after {at:,} episodes below {bar:g}, by two standard errors",
+        {unit: reached, "standard error": error, "episodes": float(K)},
+        reached.below(bar) if at == K else None,
+        failed,
+        "" if at == K else f"the bar is for {at:,} episodes, this run has {K:,}",
+    )
+
+
+rate_below_bar = partial(below_bar, unit="regret per episode")
+"""The same for regret per episode."""

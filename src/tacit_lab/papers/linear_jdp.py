@@ -157,11 +157,9 @@ FIGURE_1A = Figure(
     draw=lambda evidence: draw.regrets(
         "Five learners on synthetic-linear, one privacy level",
         {
-            "constants of the theorems: ties decide": [
-                evidence.curve(f"theory {name}") for name in LEARNERS
-            ],
+            "constants of the theorems: ties decide": evidence.matching("theory *"),
             "tuned bonus, tight noise": [
-                *(evidence.curve(f"tuned {name}") for name in LEARNERS),
+                *evidence.matching("tuned *"),
                 evidence.curve("tacit-linear"),
             ],
         },

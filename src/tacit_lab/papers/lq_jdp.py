@@ -58,7 +58,7 @@ def ends(evidence: Evidence, key: str, system: str, over: float | None = None) -
 def picture(title: str, evidence: Evidence) -> draw.Picture:
     """One panel of regret per system."""
     shown = systems(evidence.size)
-    return draw.regrets(title, {system: evidence.ending(f":{system}") for system in shown})
+    return draw.regrets(title, {system: evidence.matching(f"*:{system}") for system in shown})
 
 
 def _everywhere(evidence: Evidence) -> list[tuple[str, str, float]]:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from papers.made_up import SIZE, evidence, runs
+from tacit_lab.figures import judge
 from tacit_lab.figures.figure import Evidence, Measured, Measurement, Size
-from tacit_lab.papers.mixture import bars, counters, joint, ladder, local
+from tacit_lab.papers.mixture import counters, joint, ladder, local
 
 SAME = [100.0, 120.0, 90.0, 110.0]
 
@@ -17,19 +18,19 @@ def times(factor: float) -> list[float]:
 @pytest.mark.parametrize(("bar", "holds"), [(150.0, True), (105.0, None), (50.0, False)])
 def test_a_bar_within_two_errors_decides_nothing(bar: float, holds: bool | None) -> None:
     found = evidence(runs("a", SAME))
-    claim = bars.below("a", bar, 1000, "it learns")(found)
+    claim = judge.below_bar("a", bar, 1000, "it learns")(found)
     assert claim.holds is holds and claim.measured["regret"] == pytest.approx(105.0)
-    other = bars.below("a", bar, 2000, "it learns")(found)
+    other = judge.below_bar("a", bar, 2000, "it learns")(found)
     assert other.holds is None and "2,000" in other.why
 
 
 def test_not_learning_and_smaller() -> None:
     found = evidence(runs("straight", SAME), runs("bent", times(0.5), power=0.05))
-    assert bars.not_learning(["straight"], "flat")(found).holds is True
-    assert bars.not_learning(["straight", "bent"], "flat")(found).holds is False
-    assert bars.smaller("bent", "straight", "s")(found).holds is True
-    assert bars.smaller("straight", "bent", "s")(found).holds is False
-    assert bars.smaller("bent", "bent", "s")(found).holds is None
+    assert judge.not_learning(["straight"], "flat")(found).holds is True
+    assert judge.not_learning(["straight", "bent"], "flat")(found).holds is False
+    assert judge.smaller("bent", "straight", "s")(found).holds is True
+    assert judge.smaller("straight", "bent", "s")(found).holds is False
+    assert judge.smaller("bent", "bent", "s")(found).holds is None
 
 
 def test_larger_epsilon_is_closer() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 
 from tacit_lab.figures import draw
 from tacit_lab.figures.figure import Curve, Evidence, Figure, Judge, Named, Size
-from tacit_lab.figures.judge import every, mean, second_half
-from tacit_lab.papers.mixture.bars import WALK, curve, not_learning, rate_below, smaller
+from tacit_lab.figures.judge import every, mean, not_learning, rate_below_bar, second_half, smaller
 
+WALK = Named("remap-walk")
 EPSILONS = (0.1, 1.0, 10.0)
 EVERY = 50
 """Users between two releases: rare ones change nothing where it is flat."""
@@ -36,7 +36,8 @@ def flat_parts(size: Size) -> list[Curve]:
     for (place, problem), (way, name), e in product(PLACES.items(), WAYS.items(), EPSILONS):
         key, label = f"{way}@{e:g} {place}", f"Private-LinOpt-{way.upper()} asked for {e:g}"
         asked = {"epsilon": e, "calibration": "paper", "every": EVERY}
-        found.append(curve(key, label, problem, size, 710, name, **asked))
+        problems = (problem,) * size.instances
+        found.append(Curve(key, label, Named(name, asked), problems, size, 710))
     return found
 
 
@@ -44,7 +45,7 @@ def flat_picture(evidence: Evidence) -> draw.Picture:
     """Regret per episode with the level of the uniform policy."""
     drawing, panels = draw.canvas(2, "Private-LinOpt as published")
     for axes, place in zip(panels, PLACES, strict=True):
-        draw.rate_panel(axes, evidence.ending(f" {place}"), place)
+        draw.rate_panel(axes, evidence.matching(f"* {place}"), place)
         axes.axhline(UNIFORM[place], color="black", ls="--", lw=1)
         axes.set_ylim(0.5 * UNIFORM[place], 2.0 * UNIFORM[place])
     return drawing
@@ -101,22 +102,23 @@ USERS, LONG = 10_000, 100_000
 
 def _both(problem: Named, size: Size, seed: int, e: float, every: int) -> list[Curve]:
     """Private-LinOpt-VI as published, and tacit-joint at the same request."""
-    at, label = (problem, size, seed), f"Private-LinOpt-VI asked for {e:g}"
-    paper: dict[str, Any] = {"epsilon": e, "calibration": "paper", "every": every}
+    problems, label = (problem,) * size.instances, f"Private-LinOpt-VI asked for {e:g}"
+    asked = {"epsilon": e, "calibration": "paper", "every": every}
+    paper, ours = Named("private-linopt-vi", asked), Named("tacit-joint", {"epsilon": e})
     return [
-        curve(f"paper@{e:g}", label, *at, "private-linopt-vi", **paper),
-        curve(f"tacit-joint@{e:g}", "tacit-joint", *at, "tacit-joint", epsilon=e),
+        Curve(f"paper@{e:g}", label, paper, problems, size, seed),
+        Curve(f"tacit-joint@{e:g}", "tacit-joint", ours, problems, size, seed),
     ]
 
 
 def walk_parts(size: Size) -> list[Curve]:
     """The published learner, the non-private one, and ours with two counters."""
-    at = (WALK, size, 700)
-    tree = ("tree@1", "tacit-joint with a tree", *at, "tacit-joint")
+    at = ((WALK,) * size.instances, size, 700)
+    tree = Named("tacit-joint", {"epsilon": 1.0, "counter": "tree"})
     return [
-        curve("linopt-vi", "LinOpt-VI", *at, "linopt-vi", every=20),
-        *(part for epsilon in BARS for part in _both(*at, epsilon, EVERY)),
-        curve(*tree, epsilon=1.0, counter="tree"),
+        Curve("linopt-vi", "LinOpt-VI", Named("linopt-vi", {"every": 20}), *at),
+        *(part for epsilon in BARS for part in _both(WALK, size, 700, epsilon, EVERY)),
+        Curve("tree@1", "tacit-joint with a tree", tree, *at),
     ]
 
 
@@ -135,7 +137,7 @@ REMAP_WALK = Figure(
     draw=partial(draw.regret_and_rate, "Linear mixtures under joint privacy: RemapWalk"),
     claims=(
         *(
-            rate_below(f"tacit-joint@{e:g}", bar, USERS, f"tacit-joint learns at epsilon {e:g}")
+            rate_below_bar(f"tacit-joint@{e:g}", bar, USERS, f"tacit-joint learns at epsilon {e:g}")
             for e, bar in BARS.items()
         ),
         not_learning(
@@ -155,7 +157,7 @@ RIVER_SWIM = Figure(
     parts=river_parts,
     draw=partial(draw.rates, "RiverSwim under joint privacy, S = 5, H = 10", "regret per episode"),
     claims=(
-        rate_below("tacit-joint@1", 0.14, LONG, "tacit-joint learns at epsilon 1"),
+        rate_below_bar("tacit-joint@1", 0.14, LONG, "tacit-joint learns at epsilon 1"),
         not_learning(["paper@1"], "Private-LinOpt-VI as published does not"),
     ),
     notes=("Our own benchmark: the paper has no experiments.",),
@@ -168,7 +170,7 @@ def models_parts(size: Size) -> list[Curve]:
     """Both algorithms without and with privacy; both models at two levels."""
 
     def at(key: str, label: str, name: str, **parameters: Any) -> Curve:
-        return curve(key, label, WALK, size, 740, name, **parameters)
+        return Curve(key, label, Named(name, parameters), (WALK,) * size.instances, size, 740)
 
     found = [
         at("vi", "LinOpt-VI", "linopt-vi", every=EVERY),
@@ -190,7 +192,7 @@ def models_parts(size: Size) -> list[Curve]:
 def models_picture(evidence: Evidence) -> draw.Picture:
     """Left without privacy and at the larger level, right at the smaller one."""
     free = [evidence.curve("vi"), evidence.curve("po")]
-    panels = {f"epsilon {e:g}": [*free, *evidence.ending(f"@{e:g}")] for e in reversed(LEVELS)}
+    panels = {f"epsilon {e:g}": [*free, *evidence.matching(f"*@{e:g}")] for e in reversed(LEVELS)}
     return draw.regrets("RemapWalk: two algorithms, two models of privacy", panels)
 
 
@@ -217,7 +219,7 @@ MODELS = Figure(
         smaller("vi@10", "po@10", "at epsilon 10 value iteration beats policy optimisation"),
         learns_nothing("local-vi@1", "local privacy, epsilon 1: value targets learn nothing"),
         learns_nothing("local@1", "local privacy, epsilon 1: one-step reports learn nothing"),
-        rate_below("local@10", 1.0, USERS, "local privacy, epsilon 10: one-step reports learn"),
+        rate_below_bar("local@10", 1.0, USERS, "local privacy, epsilon 10: one-step reports learn"),
         smaller("joint@1", "local@1", "a trusted curator lowers regret at epsilon 1"),
         smaller("joint@10", "local@10", "a trusted curator lowers regret at epsilon 10"),
     ),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from tacit_lab.figures import draw
 from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Judge, Named, Size
-from tacit_lab.figures.judge import in_order, judged, judging, lower, mean, ratio
-from tacit_lab.papers.mixture.bars import WALK, curve, rate_below
+from tacit_lab.figures.judge import in_order, judged, judging, lower, mean, rate_below_bar, ratio
+from tacit_lab.papers.mixture.joint import WALK
 
 USERS = 10_000
 EPSILONS = (1.0, 10.0)
@@ -38,8 +39,9 @@ def _rungs(size: Size) -> list[tuple[str, str, str, dict[str, Any]]]:
 
 def parts(size: Size) -> list[Curve]:
     """Every rung at two levels."""
+    at = ((WALK,) * size.instances, size, 720)
     return [
-        curve(f"{key}@{epsilon:g}", label, WALK, size, 720, name, epsilon=epsilon, **more)
+        Curve(f"{key}@{epsilon:g}", label, Named(name, {"epsilon": epsilon, **more}), *at)
         for epsilon in EPSILONS
         for key, label, name, more in _rungs(size)
     ]
@@ -69,7 +71,7 @@ LADDER = Figure(
     parts=parts,
     draw=lambda evidence: draw.regrets(
         "from Private-LinOpt-VI to tacit-joint, RemapWalk",
-        {f"epsilon {e:g} asked for": evidence.ending(f"@{e:g}") for e in EPSILONS},
+        {f"epsilon {e:g} asked for": evidence.matching(f"*@{e:g}") for e in EPSILONS},
     ),
     claims=(
         rung("tight-root", "tight-tree", "a better counter alone lowers regret"),
@@ -77,12 +79,12 @@ LADDER = Figure(
         rung("free-root", "free-tree", "on these, the better counter lowers regret"),
         rung("free-root", "free-theory", "a bonus of a tenth lowers regret"),
         rung("free-root", "paper", "all together: a tenth of the published regret", 0.1),
-        rate_below(
+        rate_below_bar(
             "free-theory@1",
             0.7,
             USERS,
             "at epsilon 1 V-free sums learn also with the theorem's bonus",
-            why="learning starts late: the widths of the theorem are loose at this length",
+            failed="learning starts late: the widths of the theorem are loose at this length",
         ),
     ),
     notes=(
@@ -95,12 +97,12 @@ LADDER = Figure(
 
 def states_parts(size: Size) -> list[Curve]:
     """tacit-joint on two walks that differ in the number of states only."""
-    walks = {states: Named("remap-walk", {"states": states}) for states in (10, 100)}
-    return [
-        curve(f"{n}@{e:g}", f"tacit-joint, S = {n}", walk, size, 720, "tacit-joint", epsilon=e)
-        for e in EPSILONS
-        for n, walk in walks.items()
-    ]
+    found = []
+    for e, n in product(EPSILONS, (10, 100)):
+        walks = (Named("remap-walk", {"states": n}),) * size.instances
+        agent = Named("tacit-joint", {"epsilon": e})
+        found.append(Curve(f"{n}@{e:g}", f"tacit-joint, S = {n}", agent, walks, size, 720))
+    return found
 
 
 @judging
@@ -136,8 +138,8 @@ def schedule_parts(size: Size) -> list[Curve]:
     """Growth at epsilon 1, the first batch at three levels."""
 
     def at(key: str, **parameters: float) -> Curve:
-        label = f"tacit-joint, {key.partition('@')[0]}"
-        return curve(key, label, WALK, size, 730, "tacit-joint", **parameters)
+        agent, label = Named("tacit-joint", parameters), f"tacit-joint, {key.partition('@')[0]}"
+        return Curve(key, label, agent, (WALK,) * size.instances, size, 730)
 
     return [
         *(at(f"growth {growth:g}", epsilon=1.0, growth=growth) for growth in GROWTHS),

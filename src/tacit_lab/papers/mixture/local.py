@@ -18,10 +18,9 @@ from itertools import product
 from typing import Any
 
 from tacit.util.intervals import Interval
-from tacit_lab.figures import draw
+from tacit_lab.figures import draw, judge
 from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Judge, Named, Size
-from tacit_lab.figures.judge import every, in_order, judged, judging, lower, mean
-from tacit_lab.papers.mixture.bars import below, curve, not_learning
+from tacit_lab.figures.judge import every, in_order, judged, judging, lower, mean, not_learning
 
 EPSILONS = (0.1, 1.0, 10.0)
 DELTA = 0.1
@@ -38,30 +37,36 @@ RIVERS = {
     "3": Named("river-swim", RIVER),
     "5": Named("river-swim", {**RIVER, "states": 5, "horizon": 10, "reward_scale": 1 / 10}),
 }
+FREE, INDEX = Named("ucrl-vtr", {"every": LAZY}), "index on the policy's support"
 UNIFORM = {"3": 0.2755558417 - 0.0267296605, "5": 0.0840767683 - 0.0026154940}
 """Regret per episode of the uniform policy (docs/papers/mixture_ldp.md#river-swim)."""
+
+
+def private(epsilon: float, delta: float = DELTA, **more: str) -> Named:
+    """LDP-UCRL-VTR, as published or with another statistic."""
+    return Named("ldp-ucrl-vtr", {"epsilon": epsilon, "delta": delta, "every": LAZY, **more})
 
 
 def river_parts(rivers: Mapping[str, Named], size: Size) -> list[Curve]:
     """The paper's curves, and the same guarantee spent on the index of a transition."""
     found = []
     for name, river in rivers.items():
-        at = (river, size, 500)
-        found.append(curve(f"ucrl-vtr {name}", "UCRL-VTR", *at, "ucrl-vtr", every=LAZY))
+        at = ((river,) * size.instances, size, 500)
+        found.append(Curve(f"ucrl-vtr {name}", "UCRL-VTR", FREE, *at))
         for e in EPSILONS:
-            asked: dict[str, Any] = {"epsilon": e, "delta": DELTA, "every": LAZY}
-            key, label = f"paper@{e:g} {name}", f"LDP-UCRL-VTR asked for {e:g}"
-            found.append(curve(key, label, *at, "ldp-ucrl-vtr", calibration="paper", **asked))
+            label, paper = f"LDP-UCRL-VTR asked for {e:g}", private(e, calibration="paper")
+            found.append(Curve(f"paper@{e:g} {name}", label, paper, *at))
             if e >= 1.0:
-                key, label = f"index@{e:g} {name}", "index on the policy's support"
-                found.append(curve(key, label, *at, "ldp-ucrl-vtr", statistic="index", **asked))
+                found.append(
+                    Curve(f"index@{e:g} {name}", INDEX, private(e, statistic="index"), *at)
+                )
     return found
 
 
 def index_learns(epsilon: int, place: str, bar: float) -> Judge:
     """The index of a transition is enough to learn from."""
     said = f"not in the paper: the index at epsilon {epsilon} learns"
-    return below(f"index@{epsilon}{place}", bar, USERS, said)
+    return judge.below_bar(f"index@{epsilon}{place}", bar, USERS, said)
 
 
 _AT = {epsilon: f"paper@{epsilon:g} homogeneous" for epsilon in EPSILONS}
@@ -86,11 +91,11 @@ FIGURE_2 = Figure(
     parts=partial(river_parts, PANELS),
     draw=lambda evidence: draw.regrets(
         "LDP-UCRL-VTR on RiverSwim, S = 3, rewards over H",
-        {panel: evidence.ending(f" {panel}") for panel in PANELS},
+        {panel: evidence.matching(f"* {panel}") for panel in PANELS},
         legends=1,
     ),
     claims=(
-        below("ucrl-vtr homogeneous", 150.0, USERS, "UCRL-VTR learns RiverSwim"),
+        judge.below_bar("ucrl-vtr homogeneous", 150.0, USERS, "UCRL-VTR learns RiverSwim"),
         larger_epsilon_is_closer,
         not_learning(
             [*_AT.values()], "not in the paper: as published nothing is learnt up to epsilon 10"
@@ -131,7 +136,7 @@ LARGER = Figure(
     parts=partial(river_parts, RIVERS),
     draw=lambda evidence: draw.regrets(
         "LDP-UCRL-VTR on RiverSwim, rewards over H",
-        {f"S = {s}, H = {2 * int(s)}": evidence.ending(f" {s}") for s in RIVERS},
+        {f"S = {s}, H = {2 * int(s)}": evidence.matching(f"* {s}") for s in RIVERS},
         legends=1,
     ),
     claims=(
@@ -152,16 +157,14 @@ HARD_UNIFORM = 6775.5
 
 def hard_parts(size: Size) -> list[Curve]:
     """Without privacy, as published, and with the index of a transition released."""
-    at = (HARD, size, 520)
-    found = [curve("ucrl-vtr", "UCRL-VTR", *at, "ucrl-vtr", every=LAZY)]
-    for way, label, levels, more in (
-        ("paper", "LDP-UCRL-VTR", EPSILONS, {"calibration": "paper"}),
-        ("index", "index on the policy's support", EPSILONS[1:], {"statistic": "index"}),
-    ):
-        for e in levels:
-            asked: dict[str, Any] = {"epsilon": e, "delta": 0.01, "every": LAZY, **more}
-            found.append(curve(f"{way}@{e:g}", label, *at, "ldp-ucrl-vtr", **asked))
-    return found
+    at = ((HARD,) * size.instances, size, 520)
+    paper = {f"paper@{e:g}": private(e, 0.01, calibration="paper") for e in EPSILONS}
+    index = {f"index@{e:g}": private(e, 0.01, statistic="index") for e in EPSILONS[1:]}
+    return [
+        Curve("ucrl-vtr", "UCRL-VTR", FREE, *at),
+        *(Curve(key, "LDP-UCRL-VTR", agent, *at) for key, agent in paper.items()),
+        *(Curve(key, INDEX, agent, *at) for key, agent in index.items()),
+    ]
 
 
 HARD_MIXTURE = Figure(
@@ -172,7 +175,7 @@ HARD_MIXTURE = Figure(
     parts=hard_parts,
     draw=partial(draw.regret, "the hard linear mixture, d = 5, H = 6, gap 0.02"),
     claims=(
-        below("ucrl-vtr", 1617.0, USERS, "UCRL-VTR learns the hard mixture"),
+        judge.below_bar("ucrl-vtr", 1617.0, USERS, "UCRL-VTR learns the hard mixture"),
         not_learning(
             [f"paper@{epsilon:g}" for epsilon in EPSILONS],
             "as published LDP-UCRL-VTR learns nothing up to epsilon 10",
@@ -199,11 +202,11 @@ def bandit_key(way: str, epsilon: float, delta: float) -> str:
 
 def bandit_parts(size: Size) -> list[Curve]:
     """Both calibrations at three levels."""
-    problem, found = Named("linear-bandit"), []
+    found, at = [], ((Named("linear-bandit"),) * size.instances, size, 540)
     for (epsilon, delta), (way, said) in product(LEVELS, WAYS.items()):
         asked = {"epsilon": epsilon, "delta": delta, "calibration": way, "every": LAZY}
         key, label = bandit_key(way, epsilon, delta), f"LDP bandit, {said}"
-        found.append(curve(key, label, problem, size, 540, "ldp-bandit", **asked))
+        found.append(Curve(key, label, Named("ldp-bandit", asked), *at))
     return found
 
 

@@ -76,17 +76,14 @@ def screened(wanted: int) -> tuple[dict[int, float], dict[int, float]]:
 def notes(size: Size) -> list[str]:
     """Which seeds were used, which were flat, and the settings the paper leaves open."""
     kept, flat = screened(size.instances)
-    told = ["random-mdp seeds " + ", ".join(map(str, kept))]
-    if flat:
-        listed = ", ".join(f"{seed} ({spread:.3g})" for seed, spread in flat.items())
-        told.append(
-            f"flat seeds, not run (no policy loses more per episode than the number): {listed}"
-        )
-    told.append(
+    listed = ", ".join(f"{seed} ({spread:.3g})" for seed, spread in flat.items())
+    unused = f"flat seeds, not run (no policy loses more per episode than the number): {listed}"
+    return [
+        "random-mdp seeds " + ", ".join(map(str, kept)),
+        *([unused] if flat else []),
         "start state 0, alpha = 2 and failure probability 0.1 are ours: the paper gives none "
-        "(docs/papers/tabular_ldp.md#e15, the page of all E numbers)"
-    )
-    return told
+        "(docs/papers/tabular_ldp.md#e15, the page of all E numbers)",
+    ]
 
 
 def _curve(key: str, label: str, size: Size, agent: str, **parameters: Any) -> Curve:

@@ -46,18 +46,10 @@ def parts(size: Size) -> list[Curve]:
     found = []
     for epsilon, (name, shown), users in product(EPSILONS, LEARNERS.items(), _users(size)):
         gap = {**tree, "epsilon": epsilon, "users": users}
-        parameters = {"epsilon": epsilon, **PRIVATE[name]} if name in PRIVATE else {}
-        found.append(
-            Curve(
-                key=f"{name}@{epsilon:g}:{users}",
-                label=f"{shown}, K = {users:,}",
-                agent=Named(name, parameters),
-                problems=tuple(
-                    Named("hard-tree", {**gap, "seed": seed}) for seed in range(size.instances)
-                ),
-                size=replace(size, episodes=users),
-            )
-        )
+        trees = tuple(Named("hard-tree", {**gap, "seed": i}) for i in range(size.instances))
+        agent = Named(name, {"epsilon": epsilon, **PRIVATE[name]} if name in PRIVATE else {})
+        key, label = f"{name}@{epsilon:g}:{users}", f"{shown}, K = {users:,}"
+        found.append(Curve(key, label, agent, trees, replace(size, episodes=users)))
     return found
 
 
