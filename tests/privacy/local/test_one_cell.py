@@ -130,6 +130,23 @@ def test_recorded_draws_are_used_up_exactly() -> None:
     assert asked == {STEP, MOVE, REWARD}
 
 
+def test_answers_to_different_questions_are_not_compared() -> None:
+    """How far apart two people are is asked of one question: cells of two kinds are no pair."""
+    case = TestOneCell()
+    privatizer, entry = case.make(case.statistic()), case.publication()
+    asked = [privatizer.statistic.question(entry, k) for k in range(12)]
+    user = lived(np.array([0, 1, 0, 1]), np.array([0.0, 1.0, 0.5]))
+    other = asked.index(max(asked))
+    first, second = (contribution(privatizer, user, k, entry) for k in (0, other))
+    assert asked[0] != asked[other]
+    message = privatizer.randomize(first, entry, case.noise())
+    with pytest.raises(InvalidInput, match="different questions"):
+        privatizer.relative_shift(first, second, entry)
+    with pytest.raises(InvalidInput, match="different questions"):
+        privatizer.log_ratio(message[None], first, second, entry)
+    assert privatizer.relative_shift(first, first, entry) == 0.0
+
+
 def test_the_guarantee_names_its_mechanism_and_its_numbers() -> None:
     privatizer = one_cell(1.0, task(3))
     said = privatizer.guarantee

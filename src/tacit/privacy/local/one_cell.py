@@ -8,7 +8,7 @@ weight, follows from the step and the publication, which are public.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,7 @@ class OneCell(LocalPrivatizer[Secret]):
     def relative_shift(self, first: IntArray, second: IntArray, publication: Publication) -> float:
         """Share of the answer's chances that moves to other cells, of the worst question."""
         apart = []
-        for (_, kind, one), (_, _, two) in zip(*map(self._marked, (first, second)), strict=True):
+        for _, kind, one, two in self._both(first, second):
             self._require_covered(kind)
             apart.append(np.abs(self._chances(kind, two) - self._chances(kind, one)).sum())
         return float(max(apart)) / 2
@@ -224,13 +224,22 @@ class OneCell(LocalPrivatizer[Secret]):
     ) -> Array:
         """That of the oracle for the question that was asked, which itself says nothing."""
         ratio = np.zeros(len(messages))
-        for (h, kind, one), (_, _, two) in zip(*map(self._marked, (first, second)), strict=True):
+        for h, kind, one, two in self._both(first, second):
             about, packed = self._about(messages, h)
             oracle = self.oracles[kind]
             rows = packing.unpack(packed[about, : packing.words(oracle.domain)], oracle.domain)
             chances = self._chances(kind, one), self._chances(kind, two)
             ratio[about] = oracle.log_ratio(rows, *chances)
         return ratio
+
+    def _both(
+        self, first: IntArray, second: IntArray
+    ) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+        """Step and kind of every question that may be asked, and the masses of both people."""
+        for (h, kind, one), (*other, two) in zip(*map(self._marked, (first, second)), strict=True):
+            if [h, kind] != other:
+                raise InvalidInput("these contributions answer different questions: ask the same")
+            yield h, kind, one, two
 
     def _about(self, messages: IntArray, h: int) -> tuple[Any, IntArray]:
         """Which messages are about step h, of those that may be, and the packed reports of all."""
