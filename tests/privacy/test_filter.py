@@ -1,6 +1,7 @@
 import copy
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -181,6 +182,16 @@ def test_a_refusal_says_what_was_spent_reserved_and_asked_and_closes_for_good() 
     assert filter.spent == Cost(epsilon=Fraction(3, 4))
     with pytest.raises(BudgetExhausted):
         filter.reserve(PureCharge(0.01))
+
+
+@pytest.mark.parametrize("name", ["spent", "reserved", "remaining", "closed"])
+def test_nobody_but_the_filter_says_what_was_spent(name: str) -> None:
+    """Accounts are read from outside, never written: a closed filter stays closed."""
+    filter: Any = PrivacyFilter(Budget(1.0, 0.0))
+    filter.close()
+    with pytest.raises(AttributeError):
+        setattr(filter, name, getattr(PrivacyFilter(filter.budget), name))
+    assert filter.closed
 
 
 def test_a_charge_that_misses_by_rounding_is_told_how_to_calibrate() -> None:

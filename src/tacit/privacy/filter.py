@@ -170,34 +170,46 @@ class PrivacyFilter:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.spent = Cost()
-        """What has been committed."""
-        self.reserved = Cost()
-        """What is held by open reservations."""
-        self.closed = False
-        """Whether a request has been refused for lack of budget."""
+        self._spent = Cost()
+        self._reserved = Cost()
+        self._closed = False
         self._open: dict[int, Reservation] = {}
         self._made = 0
 
     @property
+    def spent(self) -> Cost:
+        """What has been committed."""
+        return self._spent
+
+    @property
+    def reserved(self) -> Cost:
+        """What is held by open reservations."""
+        return self._reserved
+
+    @property
+    def closed(self) -> bool:
+        """Whether a request has been refused for lack of budget."""
+        return self._closed
+
+    @property
     def remaining(self) -> Cost:
         """What neither is spent nor reserved. Not an invitation: a closed filter keeps it."""
-        return self.budget.caps - self.spent - self.reserved
+        return self.budget.caps - self._spent - self._reserved
 
     def price(self, charge: Charge) -> Cost:
         """What reserving this charge costs now; refuses and closes if it would overspend."""
-        held = self.spent + self.reserved
+        held = self._spent + self._reserved
         cost = self._cost(charge, held)
-        if self.closed or not (held + cost).within(self.budget.caps):
+        if self._closed or not (held + cost).within(self.budget.caps):
             raise self.refusal(cost, self._reason(charge, cost))
         return cost
 
     def refusal(self, asked: Cost, reason: str) -> BudgetExhausted:
         """Close for good; what says so, for the caller to raise."""
-        self.closed = True
+        self._closed = True
         return BudgetExhausted(
-            spent=self.spent,
-            reserved=self.reserved,
+            spent=self._spent,
+            reserved=self._reserved,
             asked=asked,
             budget=self.budget,
             reason=reason,
@@ -210,7 +222,7 @@ class PrivacyFilter:
     def commit(self, reservation: Reservation) -> None:
         """Spend what is reserved; noise may be drawn from now on, and budget never comes back."""
         self._take(reservation)
-        self.spent += reservation.cost
+        self._spent += reservation.cost
 
     def cancel(self, reservation: Reservation) -> None:
         """Give back a reservation for which no noise was drawn."""
@@ -218,7 +230,7 @@ class PrivacyFilter:
 
     def restore(self, charge: Charge, cost: Cost) -> Reservation:
         """Reserve again what a ledger says was reserved, at the cost it recorded."""
-        if self.closed or not (self.spent + self.reserved + cost).within(self.budget.caps):
+        if self._closed or not (self._spent + self._reserved + cost).within(self.budget.caps):
             raise InvalidInput(f"a reservation of {cost} does not fit into what was left")
         # another version of the special functions may differ in the last digits
         loosened = Cost(cost.mu_squared * _HAIR, cost.epsilon * _HAIR)
@@ -228,11 +240,11 @@ class PrivacyFilter:
 
     def close(self) -> None:
         """Refuse everything from now on, as after a refusal."""
-        self.closed = True
+        self._closed = True
 
     def _reason(self, charge: Charge, cost: Cost) -> str:
         """What a refusal adds for the person who has to fix it; from charges and budget only."""
-        if self.closed:
+        if self._closed:
             return "the filter closed for good when an earlier request was refused"
         reason = "the filter is now closed for good"
         if cost.mu_squared and charge.as_pure() is not None:
@@ -245,7 +257,7 @@ class PrivacyFilter:
         self._made += 1
         reservation = Reservation(self._made, charge, cost)
         self._open[reservation.id] = reservation
-        self.reserved += cost
+        self._reserved += cost
         return reservation
 
     def _take(self, reservation: Reservation) -> None:
@@ -255,7 +267,7 @@ class PrivacyFilter:
                 "before, or belongs to another filter"
             )
         del self._open[reservation.id]
-        self.reserved -= reservation.cost
+        self._reserved -= reservation.cost
 
     def _cost(self, charge: Charge, held: Cost) -> Cost:
         """How a charge counts: as a pure epsilon while those last, then as mu^2."""
