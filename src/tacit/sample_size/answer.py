@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit.util.intervals import Interval, mean_interval
+from tacit.wire.strict_json import finite
 
 EXPONENT = 2.0
 """Users are taken to grow like epsilon to the minus this when they are extrapolated: with noise in
@@ -37,26 +38,20 @@ class SizeMeasurement:
     @cached_property
     def interval(self) -> Interval:
         """The mean share; each end is missed with probability 5% (one-sided Student t)."""
-        found = mean_interval(np.array(self.gap_closed), 0.9)
-        return Interval(found.value, found.low, min(found.high, 1.0))
+        mean = mean_interval(np.array(self.gap_closed), 0.9)
+        return Interval(mean.value, mean.low, min(mean.high, 1.0))
 
     def words(self) -> str:
         """The mean share with its bounds, in percent."""
-        found = self.interval
-        ends = f" ({_percent(found.low)} to {_percent(found.high)})"
-        return f"{_percent(found.value)}{ends if np.isfinite(found.low) else ''}"
+        mean = self.interval
+        ends = f" ({_percent(mean.low)} to {_percent(mean.high)})"
+        return f"{_percent(mean.value)}{ends if np.isfinite(mean.low) else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found = self.interval
-        ends = [end if np.isfinite(end) else None for end in (found.low, found.high)]
-        return {
-            "users": self.users,
-            "closed": found.value,
-            "low": ends[0],
-            "high": ends[1],
-            "per_run": list(self.gap_closed),
-        }
+        mean = self.interval
+        ends = finite({"closed": mean.value, "low": mean.low, "high": mean.high})
+        return {"users": self.users, **ends, "per_run": list(self.gap_closed)}
 
 
 def _percent(share: float) -> str:
@@ -86,14 +81,27 @@ class SizeAnswer:
     @property
     def sufficient(self) -> int | None:
         """The least number simulated at which the share is closed, with confidence."""
-        found = (size for size in self.measured if size.interval.low >= self.share)
-        return next((size.users for size in found), None)
+        large = (size for size in self.measured if size.interval.low >= self.share)
+        return next((size.users for size in large), None)
 
     @property
     def insufficient(self) -> int:
         """Up to here every number simulated was too small, with confidence; 0 if none was."""
         small = itertools.takewhile(lambda size: size.interval.high < self.share, self.measured)
         return max((size.users for size in small), default=0)
+
+    @property
+    def level(self) -> str:
+        """Its epsilon in words."""
+        return "none" if self.epsilon is None else f"{self.epsilon:g}"
+
+    def status(self, users: int) -> str:
+        """Whether so many users are enough, not enough, or nobody knows."""
+        if self.sufficient is not None and self.sufficient <= users:
+            return "enough"
+        if self.never or self.insufficient >= users:
+            return "not enough"
+        return "not decided" if self.last >= users else "not simulated so far"
 
     @property
     def last(self) -> int:
@@ -116,11 +124,8 @@ class SizeAnswer:
         if self.sufficient is not None:
             if self.sufficient == self.measured[0].users:
                 return f"{self.sufficient:,} or fewer"
-            return (
-                f"{self.insufficient:,} to {self.sufficient:,}"
-                if self.insufficient
-                else (f"at most {self.sufficient:,}")
-            )
+            least = f"{self.insufficient:,} to" if self.insufficient else "at most"
+            return f"{least} {self.sufficient:,}"
         if not self.measured:
             return "not simulated"
         if self.insufficient:
@@ -131,16 +136,16 @@ class SizeAnswer:
         """What goes with it: how it is known, and what is not."""
         if self.never:
             return self.never
-        said = []
+        notes = []
         if self.sufficient is None and self.insufficient and self.insufficient < self.last:
-            said.append(f"not decided at {self.last:,}")
+            notes.append(f"not decided at {self.last:,}")
         if self.sufficient is None and self.flat_since is not None:
-            said.append(f"no closer than with {self.flat_since:,}")
+            notes.append(f"no closer than with {self.flat_since:,}")
         if self.limit:
-            said.append(self.limit)
+            notes.append(self.limit)
         if self.extrapolated is not None:
-            said.append(f"extrapolated, not simulated: {about(self.extrapolated)}")
-        return "; ".join(said)
+            notes.append(f"extrapolated, not simulated: {about(self.extrapolated)}")
+        return "; ".join(notes)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -175,12 +180,12 @@ def extrapolate(answers: Sequence[SizeAnswer]) -> dict[float, int]:
 
     By ``EXPONENT``, from the number that was enough there, which is more than is needed.
     """
-    known = {a.epsilon: a.sufficient for a in answers if a.epsilon is not None and a.sufficient}
-    found = {}
-    for answer in answers:
-        larger = [e for e in known if answer.epsilon is not None and e > answer.epsilon]
-        if answer.epsilon is not None and answer.sufficient is None and larger:
-            ratio = min(larger) / answer.epsilon
-            users = math.ceil(known[min(larger)] * ratio**EXPONENT)
-            found[answer.epsilon] = max(users, answer.last)
-    return found
+    private = [(a.epsilon, a) for a in answers if a.epsilon is not None]
+    known = {epsilon: a.sufficient for epsilon, a in private if a.sufficient}
+    guesses = {}
+    for epsilon, answer in private:
+        larger = min((e for e in known if e > epsilon), default=None)
+        if answer.sufficient is None and larger is not None:
+            users = math.ceil(known[larger] * (larger / epsilon) ** EXPONENT)
+            guesses[epsilon] = max(users, answer.last)
+    return guesses

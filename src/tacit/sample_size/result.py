@@ -13,7 +13,7 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.experiment import Experiment
 from tacit.sample_size.answer import SizeAnswer
-from tacit.simulation.plot import check_target
+from tacit.simulation.plot import canvas, check_target
 from tacit.task.participation import Participation
 from tacit.util.durations import in_words
 
@@ -76,14 +76,8 @@ class SampleSize:
     @property
     def smallest_epsilon(self) -> float | None:
         """The least epsilon tried that closes the share with ``users`` users, with confidence."""
-        found = [
-            answer.epsilon
-            for answer in self.answers
-            if answer.epsilon is not None
-            and answer.sufficient is not None
-            and answer.sufficient <= (self.users or 0)
-        ]
-        return min(found, default=None)
+        enough = (answer for answer in self.answers if answer.status(self.users or 0) == "enough")
+        return min((a.epsilon for a in enough if a.epsilon is not None), default=None)
 
     @property
     def method(self) -> str:
@@ -104,14 +98,25 @@ class SampleSize:
     @property
     def verdict(self) -> str:
         """What it means for the population that was asked about; empty if none was."""
-        return " ".join(_verdict(self)) if self.users is not None else ""
+        if self.users is None:
+            return ""
+        by_status: dict[str, list[SizeAnswer]] = {}
+        for answer in self.answers:
+            by_status.setdefault(answer.status(self.users), []).append(answer)
+        parts = []
+        for status, answers in by_status.items():
+            levels = ", ".join(answer.level for answer in answers)
+            verb = "are" if len(answers) > 1 else "is"
+            whose = self.agent if answers[0].epsilon is None else f"epsilon {levels}"
+            parts.append(f"{whose} {verb} {status}")
+        aim = f"To close {self.share:.0%} of the gap with {self.users:,} {self.who}"
+        return f"{aim}: {'; '.join(parts)}."
 
     @property
     def warning(self) -> str:
         """The verdict if no epsilon that was tried was shown to be enough; else empty."""
-        sizes = [answer.sufficient for answer in self.answers]
-        served = any(size is not None and size <= (self.users or 0) for size in sizes)
-        return "" if self.users is None or served else self.verdict
+        served = any(answer.status(self.users or 0) == "enough" for answer in self.answers)
+        return "" if served else self.verdict
 
     def to_json(self) -> dict[str, Any]:
         """The object ``tacit size --json`` prints."""
@@ -132,8 +137,47 @@ class SampleSize:
         }
 
     def plot(self, path: str | Path) -> Path:
-        """Draw users against epsilon into a file; the ending chooses the format."""
-        return _plot(self, path)
+        """Draw users against epsilon into a file; the ending chooses the format.
+
+        What was shown to be enough, what was shown not to be, and what is extrapolated.
+        """
+        target = check_target(path)
+        answers = [a for a in self.answers if a.measured]
+        levels = np.array([a.epsilon for a in answers], dtype=np.float64)  # None becomes NaN
+        if np.isnan(levels).any() or not answers:
+            raise InvalidInput("there is nothing to plot: no epsilon was simulated")
+        figure, axes = canvas()
+        numbers = [
+            (a.sufficient, a.insufficient or None, a.extrapolated, a.measured[0].users, a.last)
+            for a in answers
+        ]
+        sufficient, below, guessed, least, last = np.array(numbers, dtype=np.float64).T
+        sure = ~np.isnan(sufficient)
+        open_ = np.where(sure | ~np.isnan(below), np.nan, last)
+        begin = np.where(np.isnan(below), least, below)
+        axes.vlines(levels[sure], begin[sure], sufficient[sure], color="C0", lw=4, alpha=0.3)
+        series = (
+            (sufficient, "o", "C0", "enough, with 95% confidence (bar: not decided below)"),
+            (np.where(sure, np.nan, below), "^", "C3", "not below this (simulated)"),
+            (open_, "s", "0.5", "not decided up to this"),
+            (guessed, "x", "0.5", "extrapolated, not simulated"),
+        )
+        for values, marker, colour, label in series:
+            if not np.isnan(values).all():
+                axes.plot(levels, values, marker, color=colour, label=label)
+        if self.users is not None:
+            axes.axhline(self.users, color="0.4", ls="--", lw=1, label=f"{self.users:,} users")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(levels, [f"{level:g}" for level in levels], minor=False)
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("epsilon asked for")
+        axes.set_ylabel(f"users until {self.share:.0%} of the gap is closed")
+        axes.set_title(f"{self.agent}: {self.simulated}", fontsize="medium")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+        figure.savefig(target)
+        return target
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -148,89 +192,14 @@ class SampleSize:
             yield "  " + "  ".join(x.rjust(w) for x, w in zip(row, widths, strict=True)).rstrip()
         for answer in self.answers:
             if answer.note():
-                yield f"epsilon {_level(answer)}: {answer.note()}."
+                yield f"epsilon {answer.level}: {answer.note()}."
         if self.verdict:
             yield self.verdict
         yield self.method
-
-
-def _level(answer: SizeAnswer) -> str:
-    return "none" if answer.epsilon is None else f"{answer.epsilon:g}"
 
 
 def _row(answer: SizeAnswer, who: str) -> tuple[str, str, str, str]:
     """Epsilon, users, and the share at the number of users that decides."""
     at = answer.sufficient or answer.last
     shown = next((size.words() for size in answer.measured if size.users == at), "")
-    return _level(answer), answer.words(), shown, f"{at:,} {who}" if at else ""
-
-
-def _verdict(found: SampleSize) -> Iterator[str]:
-    """Which epsilons are enough for the population, which are not, and which nobody knows of."""
-    users = found.users or 0
-    by_status: dict[str, list[SizeAnswer]] = {}
-    for answer in found.answers:
-        by_status.setdefault(_status(answer, users), []).append(answer)
-    yield f"To close {found.share:.0%} of the gap with {users:,} {found.who}:"
-    said = []
-    for status, answers in by_status.items():
-        if answers[0].epsilon is None:
-            said.append(f"{found.agent} is {status}")
-        else:
-            levels = ", ".join(_level(answer) for answer in answers)
-            verb = "are" if len(answers) > 1 else "is"
-            said.append(f"epsilon {levels} {verb} {status}")
-    yield f"{'; '.join(said)}."
-
-
-def _status(answer: SizeAnswer, users: int) -> str:
-    if answer.sufficient is not None and answer.sufficient <= users:
-        return "enough"
-    if answer.never or answer.insufficient >= users:
-        return "not enough"
-    return "not decided" if answer.last >= users else "not simulated so far"
-
-
-def _plot(found: SampleSize, path: str | Path) -> Path:
-    """Users against epsilon: what was shown to be enough, what was not, and what is a guess."""
-    target = check_target(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    answers = [a for a in found.answers if a.measured]
-    levels = np.array([a.epsilon for a in answers], dtype=np.float64)  # None becomes NaN
-    if np.isnan(levels).any() or not answers:
-        raise InvalidInput("there is nothing to plot: no epsilon was simulated")
-    figure = Figure(figsize=(7, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    sufficient = np.array([a.sufficient for a in answers], dtype=np.float64)
-    below = np.array([a.insufficient or np.nan for a in answers])
-    least = np.array([a.measured[0].users for a in answers], dtype=np.float64)
-    guessed = np.array([a.extrapolated for a in answers], dtype=np.float64)
-    sure = ~np.isnan(sufficient)
-    open_ = np.array([a.measured[-1].users for a in answers], dtype=np.float64)
-    begin = np.where(np.isnan(below), least, below)
-    axes.vlines(levels[sure], begin[sure], sufficient[sure], color="C0", lw=4, alpha=0.3)
-    series = (
-        (sufficient, "o", "C0", "enough, with 95% confidence (bar: not decided below)"),
-        (np.where(sure, np.nan, below), "^", "C3", "not below this (simulated)"),
-        (np.where(sure | ~np.isnan(below), np.nan, open_), "s", "0.5", "not decided up to this"),
-        (guessed, "x", "0.5", "extrapolated, not simulated"),
-    )
-    for values, marker, colour, label in series:
-        if not np.isnan(values).all():
-            axes.plot(levels, values, marker, color=colour, label=label)
-    if found.users is not None:
-        axes.axhline(found.users, color="0.4", ls="--", lw=1, label=f"{found.users:,} users")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks(levels, [f"{level:g}" for level in levels], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.set_xlabel("epsilon asked for")
-    axes.set_ylabel(f"users until {found.share:.0%} of the gap is closed")
-    axes.set_title(f"{found.agent}: {found.simulated}", fontsize="medium")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(target)
-    return target
+    return answer.level, answer.words(), shown, f"{at:,} {who}" if at else ""

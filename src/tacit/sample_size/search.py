@@ -7,8 +7,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -93,8 +94,8 @@ def sample_size(
     [100]
     """
     share = number(share, "share", low=0.0, high=1.0, low_open=True, high_open=True)
-    given = (experiment,) if isinstance(experiment, Experiment) else tuple(experiment)
-    first = given[0]
+    studies = (experiment,) if isinstance(experiment, Experiment) else tuple(experiment)
+    first = studies[0]
     integer(first.runs, "runs", low=2)
     asked = None if people is None else integer(people, "people", low=10, high=MOST_USERS)
     if first.problem.played:
@@ -103,11 +104,13 @@ def sample_size(
             "users it takes is found out on a problem with a known truth"
         )
     tried = _agents(first.agent, epsilons)
-    search = _Search(given, share, workers, limits, stop or threading.Event(), progress)
+    workers, stop = workers or os.cpu_count() or 1, stop or threading.Event()
+    watch = progress or (lambda epsilon, users, done: None)
+    search = _Search(studies, share, workers, limits.seconds, stop, watch)
     began = time.perf_counter()
     answers = search.answers(tried, _sizes(asked, limits.most or MOST_USERS))
     return SampleSize(
-        experiments=given,
+        experiments=studies,
         share=share,
         users=asked,
         answers=tuple(answers),
@@ -130,18 +133,10 @@ def _agents(own: Agent, epsilons: Iterable[float] | None) -> list[Agent]:
     return [dataclasses.replace(own, epsilon=e) for e in sorted(levels, reverse=True)]  # type: ignore[type-var]
 
 
-def _sizes(asked: int | None, most: int) -> Iterator[int]:
+def _sizes(asked: int | None, most: int) -> list[int]:
     """100, 300, 1,000, 3,000 and so on, with the population that was asked about, up to most."""
     steps = (FIRST * digit * 10**power for power in range(40) for digit in (1, 3))
-    before = 0
-    for size in steps:
-        for each in sorted({size, *([asked] if asked and before < asked < size else [])}):
-            if each > most:
-                if before < most and before != most:
-                    yield most
-                return
-            yield each
-            before = each
+    return sorted({most, *(size for size in (*steps, asked or most) if size < most)})
 
 
 @dataclass
@@ -156,37 +151,33 @@ class _Row:
 
     @property
     def epsilon(self) -> float | None:
-        found: float | None = self.agent.parameters().get("epsilon")
-        return found
+        level: float | None = self.agent.parameters().get("epsilon")
+        return level
 
     def seconds(self, users: int) -> float:
         """What so many users are expected to take."""
-        if not self.measured:
-            return 0.0
-        last = self.measured[-1]
-        return last.seconds * users / last.users
+        last = self.measured[-1] if self.measured else None
+        return last.seconds * users / last.users if last else 0.0
 
 
+@dataclass
 class _Search:
     """Larger and larger simulations, all epsilons at one size before the next."""
 
-    def __init__(
-        self,
-        experiments: tuple[Experiment, ...],
-        share: float,
-        workers: int | None,
-        limits: Limits,
-        stop: threading.Event,
-        watch: Watch | None,
-    ) -> None:
-        self.experiments, self.share = experiments, share
-        self.workers = workers or os.cpu_count() or 1
-        self.seconds = math.inf if limits.seconds is None else limits.seconds
-        self.stop, self.watch = stop, watch
-        self.gaps = [
-            each.problem.optimal_value() - each.problem.baseline()[1] for each in experiments
-        ]
-        self.late = self.interrupted = False
+    experiments: tuple[Experiment, ...]
+    share: float
+    workers: int
+    seconds: float | None
+    stop: threading.Event
+    watch: Watch
+    late: bool = False
+    interrupted: bool = False
+
+    @cached_property
+    def gaps(self) -> list[float]:
+        """By experiment, what its best policy earns above the baseline."""
+        problems = [each.problem for each in self.experiments]
+        return [problem.optimal_value() - problem.baseline()[1] for problem in problems]
 
     def answers(self, tried: Sequence[Agent], sizes: Iterable[int]) -> list[SizeAnswer]:
         """One per agent."""
@@ -206,7 +197,7 @@ class _Search:
             if self.stop.is_set():
                 self.interrupted = not self.late
                 break
-            if timer is None and math.isfinite(self.seconds):  # the smallest size is always run
+            if timer is None and self.seconds is not None:  # the smallest size is always run
                 deadline = time.perf_counter() + self.seconds
                 timer = threading.Timer(self.seconds, self._time_is_over)
                 timer.daemon = True
@@ -216,29 +207,24 @@ class _Search:
         refusals = [row.refused for row in rows if not row.measured]
         if refusals and len(refusals) == len(rows) and refusals[0] is not None:
             raise refusals[0]
-        found = [self._answer(row) for row in rows]
-        ahead = extrapolate(found)
-        return [
-            dataclasses.replace(a, extrapolated=ahead.get(a.epsilon) if a.epsilon else None)
-            for a in found
-        ]
+        answers = [self._answer(row) for row in rows]
+        guesses = extrapolate(answers)
+        return [dataclasses.replace(a, extrapolated=guesses.get(a.epsilon or 0.0)) for a in answers]
 
     def _advance(self, row: _Row, users: int) -> None:
         """Simulate one more size; a refusal ends the row, unless it comes before any result."""
         try:
-            found = self._measure(row.agent, users)
+            size = self._measure(row.agent, users)
         except InvalidInput as refused:
             row.refused = refused
             if row.measured:
                 row.limit, row.open = f"refuses {users:,} users: {refused}", False
             return
-        if found is None:
+        if size is None:
             self.interrupted = not self.late
-            row.open = False
-            return
-        row.measured.append(found)
-        if found.interval.low >= self.share:
-            row.open = False
+        else:
+            row.measured.append(size)
+        row.open = size is not None and size.interval.low < self.share
 
     def _time_is_over(self) -> None:
         self.late = True
@@ -257,8 +243,7 @@ class _Search:
         epsilon = agent.parameters().get("epsilon")
 
         def progress(done: int, regret: float) -> None:
-            if self.watch is not None:
-                self.watch(epsilon, episodes, done)
+            self.watch(epsilon, episodes, done)
 
         if not advance_all(runs, episodes, self.workers, self.stop, progress):
             return None

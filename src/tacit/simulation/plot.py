@@ -88,7 +88,7 @@ def plot_returns(
     return _finish(figure, axes, target, [result], note(result))
 
 
-def _canvas(width: float = 7.0) -> tuple[Figure, Axes]:
+def canvas(width: float = 7.0) -> tuple[Figure, Axes]:
     """A figure with one pair of axes, which needs no screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -165,7 +165,7 @@ def _curves(
     if not drawn:
         raise InvalidInput("there is nothing to plot: no run reached a checkpoint")
     target = check_target(path)
-    figure, axes = _canvas()
+    figure, axes = canvas()
     for result in drawn:
         mean, low, high = result.band()
         (line,) = axes.plot(_along(result, by), mean, label=_legend(result))
@@ -187,7 +187,7 @@ def plot_tradeoff(guarantee: Guarantee, path: Path) -> None:
     """The trade-off curve: what a test misses at least, by its false alarms."""
     from tacit.privacy.sentences import over
 
-    figure, axes = _canvas(5)
+    figure, axes = canvas(5)
     curve = guarantee.curve(501)
     axes.plot(curve[:, 0], curve[:, 1], label=guarantee.brief())
     axes.plot([0, 1], [1, 0], "--", color="grey", label="nothing can be learned")
