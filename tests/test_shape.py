@@ -57,7 +57,6 @@ EXCEPTIONS = {
     "tacit.kernels.public.posterior.sample_model",
     "tacit.kernels.raw.first_visits.add_first_returns",
     "tacit.kernels.raw.first_visits.add_first_visits",
-    "tacit.kernels.raw.log_rows.arrange",
     "tacit.kernels.raw.targets.add_value_targets",
     "tacit.simulation.loops.one_cell.one_cell_episodes",
     "tacit.simulation.loops.one_cell.plan_batch",

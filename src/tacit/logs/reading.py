@@ -39,6 +39,11 @@ LONGEST = 2**31 - 4
 """Bytes of the longest row that pyarrow can read."""
 
 
+OTHERS = {"episode": np.int8, "step": np.int8, "ends": np.int8}
+OTHERS |= {"reward": np.float32, "chance": np.float32}
+"""Columns that a log may lack, and of what type they are then, all zeros."""
+
+
 class Read(NamedTuple):
     """A log, and exact numbers for the screen of whoever holds the data, nowhere else."""
 
@@ -178,53 +183,37 @@ def arranged(
         mapped: how they are meant.
         exact: gets the numbers of people and of rows that count.
     """
-    person, task = columns.pop("person"), mapped.task
-    rows = len(person)
-    episode, step = (columns.pop(x, np.zeros(rows, dtype=np.int8)) for x in ("episode", "step"))
-    numbered = mapped.steps == "numbered" and "step" in mapped.columns
-    order = None if _sorted(person, episode, step) else np.lexsort((step, episode, person))
-    if not numbered:  # their order was all that counts
-        step = np.zeros(rows, dtype=narrow(task.horizon + 2))
-    if order is not None:
-        person = person[order]
-        episode = episode[order]  # one after the other: each frees the one before
-        step = step[order]
-        for name in list(columns):
-            columns[name] = columns[name][order]
-        del order
-    fill = {"reward": np.float32, "chance": np.float32, "ends": np.int8}
-    for name, kind in fill.items():
+    rows, task = len(columns["person"]), mapped.task
+    for name, kind in OTHERS.items():
         if name not in columns:
             columns[name] = np.zeros(rows, dtype=kind)
-    begin = np.zeros(int((person[1:] != person[:-1]).sum()) + 2, dtype=np.int64)
-    exact = exact or ExactNumbers()
-    exact.people = min(rows, len(begin) - 1)
-    opens, after = np.zeros(rows, dtype=np.int8), np.full(rows, -1, dtype=columns["state"].dtype)
-    people = rows and arrange(  # without rows there is nobody
-        person,
-        episode,
-        step,
-        columns["state"],
-        columns["action"],
-        columns["reward"],
-        columns["chance"],
-        columns["ends"],
-        task.horizon,
-        task.pairs.number,
-        mapped.ended,
-        numbered,
-        task.users,
-        begin,
-        opens,
-        after,
+    numbered = mapped.steps == "numbered" and "step" in mapped.columns
+    ordered = _ordered(columns)
+    order = None if ordered else np.lexsort([columns[x] for x in ("step", "episode", "person")])
+    if not numbered:  # their order was all that counts
+        columns["step"] = np.zeros(rows, dtype=narrow(task.horizon + 2))
+    if order is not None:
+        for name in columns:  # one after the other: each frees the one before
+            columns[name] = columns[name][order]
+        del order
+    person, episode, ends = (columns.pop(x) for x in ("person", "episode", "ends"))
+    log = Log(
+        begin=np.zeros(int((person[1:] != person[:-1]).sum()) + 2, dtype=np.int64),
+        opens=np.zeros(rows, dtype=np.int8),
+        after=np.full(rows, -1, dtype=columns["state"].dtype),
+        **columns,
     )
-    kept = columns["state"], columns["action"], columns["reward"], after, columns["chance"]
-    exact.kept = int(begin[people])
-    return Read(Log(begin[: people + 1], opens, step, *kept), exact)
+    exact = exact or ExactNumbers()
+    exact.people = min(rows, log.people)
+    facts = task.horizon, task.pairs.number, mapped.ended, numbered, task.users
+    people = rows and arrange(person, episode, ends, log, *facts)  # without rows there is nobody
+    exact.kept = int(log.begin[people])
+    return Read(log._replace(begin=log.begin[: people + 1]), exact)
 
 
-def _sorted(person: Column, episode: Column, step: Column) -> bool:
+def _ordered(columns: dict[str, Column]) -> bool:
     """Whether the rows are in order already."""
+    person, episode, step = (columns[name] for name in ("person", "episode", "step"))
     for i in range(0, len(person) - 1, PIECE):
         p, e, t = (column[i : i + PIECE + 1] for column in (person, episode, step))
         equal = p[1:] == p[:-1]

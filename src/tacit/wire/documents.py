@@ -82,7 +82,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
     So other tasks keep their ids.
     """
-    found: dict[str, Any] = {
+    return {
         "family": task.family,
         "horizon": task.horizon,
         "sizes": dict(task.sizes),
@@ -90,12 +90,9 @@ def task_to_json(task: Task) -> dict[str, Any]:
         "users": task.users,
         "participations": task.participations,
         "known": strict_json.arrays_to_json({name: task.known[name] for name in task.revealed}),
+        **({"duration": task.duration} if task.duration else {}),
+        **({} if task.rule is None else {"rule": task.rule.to_json()}),
     }
-    if task.duration:
-        found["duration"] = task.duration
-    if task.rule is not None:
-        found["rule"] = task.rule.to_json()
-    return found
 
 
 def task_from_json(value: object) -> Task:
@@ -198,18 +195,11 @@ def _policy_to_json(policy: Policy) -> dict[str, Any]:
     if isinstance(policy, TabularPolicy):
         return {"kind": "table", "actions": policy.actions.tolist()}
     if isinstance(policy, StochasticPolicy):
-        return {
-            "kind": "stochastic",
-            "probabilities": strict_json.array_to_json(policy.probabilities),
-        }
+        table = strict_json.array_to_json(policy.probabilities)
+        return {"kind": "stochastic", "probabilities": table}
     if isinstance(policy, LinearPolicy):
-        return {
-            "kind": "linear",
-            "gains": strict_json.array_to_json(policy.gains),
-            "offsets": strict_json.array_to_json(policy.offsets),
-            "amplitude": policy.amplitude,
-            "key": policy.key,
-        }
+        arrays = strict_json.arrays_to_json({"gains": policy.gains, "offsets": policy.offsets})
+        return {"kind": "linear", **arrays, "amplitude": policy.amplitude, "key": policy.key}
     if isinstance(policy, ParametricPolicy):
         return {
             "kind": "scored",

@@ -74,24 +74,18 @@ def whole_rows(
 def arrange(
     person: Whole,
     episode: Whole,
-    step: Whole,
-    state: Whole,
-    action: Whole,
-    reward: Whole,
-    chance: Whole,
     ends: Whole,
+    log: Log,
     horizon: int,
     number: IntArray,
     ended: int,
     counted: bool,
     most: int,
-    begin: IntArray,
-    opens: Whole,
-    after: Whole,
 ) -> int:
-    """Clip sorted rows by rule, in place, and return how many people there are.
+    """Clip sorted rows by rule, in place, into a log, and return how many people there are.
 
-    Rows are sorted by person, episode and step. Of rows with the same step the first counts; steps
+    Rows are sorted by person, episode and step; the log holds their steps, states, actions, rewards
+    and chances, and room for the rest. Of rows with the same step the first counts; steps
     below 0 and beyond the horizon, rows whose state is not known, and rows after the end of an
     episode do not. Where steps are not ``counted`` rows are numbered in their order: one whose
     state is not known (-1) keeps its number, one without a place in the order (-2) has none. A row
@@ -102,6 +96,8 @@ def arrange(
     marks the first row of an episode, ``after`` is the next state, and ``begin`` [people + 1] says
     where the rows of each person begin. People beyond ``most`` are left out.
     """
+    begin, opens, step, state = log.begin, log.opens, log.step, log.state
+    action, reward, after, chance = log.action, log.reward, log.after, log.chance
     S, A = number.shape
     people, kept, h, before, over = 0, 0, -1, -1, False
     last_person, last_episode = person[0], episode[0]
@@ -317,6 +313,7 @@ def _over(after: Whole, number: IntArray, end: int) -> bool:
 
 @kernel
 def _whole(
+    opens: Whole,
     step: Whole,
     state: Whole,
     action: Whole,
@@ -324,14 +321,21 @@ def _whole(
     after: Whole,
     number: IntArray,
     i: int,
-    end: int,
+    last: int,
     horizon: int,
-) -> bool:
-    """Whether the rows i to end are an episode from its first step to its end, or the horizon."""
+) -> int:
+    """Where the first episode of a person with the rows i to last is over; i if it is not whole.
+
+    It is if it was recorded from its first step to its end, or the horizon.
+    """
+    if i == last:
+        return i
+    end = _end(opens, i, last)
     for j in range(i, end):
         if step[j] != j - i or reward[j] != reward[j] or _pair(state, action, number, j) < 0:
-            return False
-    return end - i == horizon or (end - i < horizon and _over(after, number, end))
+            return i
+    whole = end - i == horizon or (end - i < horizon and _over(after, number, end))
+    return end if whole else i
 
 
 @kernel
@@ -355,11 +359,9 @@ def add_logged_returns(
     action, reward, after = log.action, log.reward, log.after
     for p in range(begin.shape[0] - 1):
         people[0] += STEPS
-        i = begin[p]
-        if i == begin[p + 1]:
-            continue
-        end = _end(opens, i, begin[p + 1])
-        if not _whole(step, state, action, reward, after, number, i, end, horizon):
+        i, last = begin[p], begin[p + 1]
+        end = _whole(opens, step, state, action, reward, after, number, i, last, horizon)
+        if end == i:
             continue
         whole[0] += STEPS
         total = earned(step, reward, after, number, i, end, horizon, end_reward)
@@ -390,11 +392,9 @@ def add_weighted_returns(
     H = policy.shape[0]
     for p in range(begin.shape[0] - 1):
         people[0] += STEPS
-        i = begin[p]
-        if i == begin[p + 1]:
-            continue
-        end = _end(opens, i, begin[p + 1])
-        if not _whole(step, state, action, reward, after, number, i, end, H):
+        i, last = begin[p], begin[p + 1]
+        end = _whole(opens, step, state, action, reward, after, number, i, last, H)
+        if end == i:
             continue
         weight = 1.0
         for j in range(i, end):
