@@ -20,7 +20,7 @@ import numpy as np
 from tacit.agents.offline import TacitOffline
 from tacit.learner import Learner
 from tacit.logs.mapping import LogMapping, make_mapping
-from tacit.logs.reading import arranged
+from tacit.logs.rows import arranged
 from tacit.logs.simulated import simulate_log
 from tacit.logs.values import value_by_release, values_of
 from tacit.policies.tabular import StochasticPolicy

@@ -16,7 +16,7 @@ import tacit
 from contracts import hostile
 from tacit.experiment import bind
 from tacit.learner import Learner
-from tacit.logs.reading import in_memory
+from tacit.logs.rows import in_memory
 from tacit.privacy.noise import SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication

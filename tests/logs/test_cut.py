@@ -11,7 +11,7 @@ from tacit.logs.files import read_release, save
 from tacit.logs.mapping import make_mapping
 from tacit.logs.offline import offline
 from tacit.logs.prior import LogPrior
-from tacit.logs.reading import arranged
+from tacit.logs.rows import arranged
 from tacit.logs.simulated import simulate_log
 from tacit.logs.values import value_by_release
 from tacit.planners.offline import complete

@@ -14,7 +14,8 @@ from contracts.statistic import Case, LogStatisticContract
 from tacit.errors import InvalidInput
 from tacit.logs.encoding import _not_below
 from tacit.logs.mapping import make_mapping
-from tacit.logs.reading import in_memory, open_log
+from tacit.logs.reading import open_log
+from tacit.logs.rows import in_memory
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns

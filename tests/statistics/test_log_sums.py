@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from logs.worlds import garnet, mapping
 from tacit.logs.mapping import make_mapping
-from tacit.logs.reading import arranged
+from tacit.logs.rows import arranged
 from tacit.statistics.base import Relation
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
 from tacit.trajectory import Log

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
 from tacit.logs.mapping import Discretizer, LogMapping
+from tacit.logs.rows import Column, narrow
 from tacit.logs.screen import EARLY, ExactNumbers
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Column = npt.NDArray[Any]
 
 
 def encoded(
@@ -38,23 +39,24 @@ def encoded(
         column, where = batch[name], (role, name)
         if role in ("person", "episode"):
             found[role] = _keys(column, role in numbered)
-        elif role == "step":
+            continue
+        if role == "step":
             found["step"], placed = _step(column, name, mapped)
-            _count(exact, where, column, placed)
-        elif role in ("reward", "propensity"):
-            numbers = _numbers(column, name)
-            if role == "reward":
-                _count(exact, where, column, ~np.isnan(numbers))
-                least, most = mapped.reward_range
-                exact.columns[where]["cut"] += int(((numbers < least) | (numbers > most)).sum())
-                found["reward"] = _paid(numbers, mapped).astype(np.float32)
-            else:
-                _count(exact, where, column, (numbers > 0.0) & (numbers <= 1.0))
-                chances = np.clip(np.nan_to_num(numbers, nan=0.0), 0.0, 2.0)  # 2 is none
-                found["chance"] = _not_below(chances)
+            fits = placed
+        elif role == "ends":
+            found["ends"], fits = _flags(column, name)
+        elif role == "reward":
+            rewards, (low, high) = _numbers(column, name), mapped.reward_range
+            exact.columns[where]["cut"] += int(((rewards < low) | (rewards > high)).sum())
+            fits = ~np.isnan(rewards)
+            rewards = np.where(fits, rewards, mapped.missing_reward)
+            found["reward"] = ((np.clip(rewards, low, high) - low) / (high - low)).astype("f4")
         else:
-            found["ends"], clear = _flags(column, name)
-            _count(exact, where, column, clear)
+            chances = _numbers(column, name)
+            fits = (chances > 0.0) & (chances <= 1.0)
+            chances = np.clip(np.nan_to_num(chances, nan=0.0), 0.0, 2.0)  # 2 is none
+            found["chance"] = _not_below(chances)
+        _count(exact, where, column, fits)
     state = np.zeros(rows, dtype=np.int64)
     known = placed.copy()
     for i, cells in enumerate(mapped.states):
@@ -72,8 +74,6 @@ def encoded(
 
 def _count(exact: ExactNumbers, where: tuple[str, str], column: Any, fits: Column) -> None:
     """Count the values of a column that are missing, and the others that do not fit."""
-    import pyarrow.compute as pc
-
     missing = np.asarray(pc.is_null(column, nan_is_null=True))
     exact.columns[where]["missing"] += int(missing.sum())
     exact.columns[where]["unfit"] += int((~fits & ~missing).sum())
@@ -115,16 +115,8 @@ def _leave(
         left &= ~those
 
 
-def narrow(size: int) -> type[np.signedinteger[Any]]:
-    """The least kind of whole numbers for so many and -1: a log may be long."""
-    return next(kind for kind in (np.int8, np.int16, np.int32) if size <= np.iinfo(kind).max)
-
-
 def _text(column: Any) -> Any:
     """The bytes of every value as a text: nobody checks that they are UTF-8, for one may not be."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kinds = (pa.types.is_primitive, pa.types.is_decimal)  # numbers, dates and truth
     if any(kind(column.type) for kind in kinds):
         column = pc.cast(column, pa.string())
@@ -137,8 +129,6 @@ def _by_text(column: Any, read: Callable[[Column], Column], missing: float) -> C
     It takes every text by itself, so that the rows of one person never decide how those of another
     are read.
     """
-    import pyarrow.compute as pc
-
     coded = _text(column).dictionary_encode()
     known = np.append(read(coded.dictionary.to_numpy(zero_copy_only=False)), missing)
     found: Column = known[np.asarray(pc.fill_null(coded.indices, len(known) - 1))]
@@ -151,9 +141,6 @@ def _named(column: Any) -> Any:
     Such rows are of people who may have nothing in common: as one person, somebody whose key got
     lost would move what these teach and take away what they taught themselves.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     there = pc.invert(pc.is_null(column, nan_is_null=True))
@@ -164,7 +151,6 @@ def _named(column: Any) -> Any:
 
 def _keys(column: Any, numbered: bool) -> Column:
     """Whole numbers as they are, anything else by a hash of its text; missing is one key."""
-    import pyarrow.compute as pc
     from pandas.util import hash_array
 
     if numbered:
@@ -193,9 +179,6 @@ def _step(column: Any, name: str, mapped: LogMapping) -> tuple[Column, Column]:
 
 def _moments(column: Any, form: str) -> Column:
     """Dates as whole numbers in their order, in us: files of a folder may have several units."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         unit = pa.timestamp("us", getattr(column.type, "tz", None))
         dates = pc.cast(column, unit, safe=False).to_numpy(zero_copy_only=False)
@@ -212,13 +195,6 @@ def _moments(column: Any, form: str) -> Column:
         return since // timedelta(microseconds=1)
 
     return _by_text(column, lambda t: np.array([*map(moment, t)], dtype=np.int64), NEVER)
-
-
-def _paid(rewards: Array, mapped: LogMapping) -> Array:
-    """Rewards rescaled to [0, 1], clipped."""
-    low, high = mapped.reward_range
-    filled = np.where(np.isnan(rewards), mapped.missing_reward, rewards)
-    return (np.clip(filled, low, high) - low) / (high - low)
 
 
 TRUE, FALSE = {b"true", b"yes", b"t", b"y"}, {b"false", b"no", b"f", b"n"}
@@ -244,9 +220,6 @@ def _flags(column: Any, name: str) -> tuple[Column, Column]:
 
 def _numbers(column: Any, name: str) -> Array:
     """Real numbers; what is none is NaN, and always the same: a signalling one would warn."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     if any(kind(column.type) for kind in kinds):
         cast = np.asarray(pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan))
@@ -268,9 +241,6 @@ def _number(text: bytes) -> float:
 
 def _cells(column: Any, cells: Discretizer) -> Column:
     """Numbers of cells; -1 for values that are missing or were not declared."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if cells.kind == "values":
         texts = _text(column)
         if pa.types.is_floating(column.type):  # whole numbers beside missing ones became reals

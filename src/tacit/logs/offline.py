@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,20 +14,15 @@ import numpy as np
 from tacit.agents.base import Agent
 from tacit.agents.catalogue import FROM_A_LOG, PRIVACY_PARAMETERS, make_agent
 from tacit.agents.offline import LogAgent
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, need
 from tacit.learned_policy import LearnedPolicy, load_policy
 from tacit.learner import Learner
 from tacit.logs.budget import DatasetBudget
 from tacit.logs.mapping import LogMapping, read_mapping
-from tacit.logs.reading import MINARI, in_memory, open_log
+from tacit.logs.rows import MINARI, Read, in_memory
 from tacit.logs.screen import ExactNumbers
 from tacit.logs.values import in_log_units, table_of, value_by_release, values_json, values_of
-from tacit.planners.evaluation.by_log import (
-    CUT_SHARE,
-    begun,
-    weighted_value,
-    whole_share,
-)
+from tacit.planners.evaluation.by_log import CUT_SHARE, begun, weighted_value, whole_share
 from tacit.planners.offline import people_of
 from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy
@@ -105,15 +101,14 @@ class ReleasedResult:
     @property
     def withheld(self) -> str:
         """Why the policy is not compared with what was done before."""
-        if "transitions" not in self.release.blocks:
-            return (
-                "The release does not tell what the policy is worth, since it counts outcomes, not "
-                "next states; evaluate it by weights."
+        transitions = self.release.blocks.get("transitions")
+        if transitions is None or transitions.ndim != 2:
+            counted = (
+                "outcomes, not next states" if transitions is None else "every stage by itself"
             )
-        if self.release.blocks["transitions"].ndim != 2:
             return (
-                "The release does not tell what the policy is worth, since it counts every stage "
-                "by itself; evaluate it by weights."
+                "The release does not tell what the policy is worth, since it counts "
+                f"{counted}; evaluate it by weights."
             )
         if not begun(self.release):
             return (
@@ -160,8 +155,7 @@ class OfflineResult(ReleasedResult):
 
     def value_of(self, policy: Policy | LearnedPolicy, *, beta: float = 0.05) -> Interval | None:
         """What another policy is worth by the same release: costs nothing more."""
-        bare = policy.policy if isinstance(policy, LearnedPolicy) else policy
-        return value_by_release(self.mapped, self.release, bare, beta)
+        return value_by_release(self.mapped, self.release, policy, beta)
 
     def to_json(self) -> dict[str, Any]:
         """All that is public about it, without the policy's table."""
@@ -310,8 +304,8 @@ def evaluate(
             "evaluation by weights needs the chance with which every action was chosen: name its "
             "column as propensity in [columns], or evaluate by the release of tacit offline"
         )
-    bare = load_policy(policy) if isinstance(policy, str | Path) else policy
-    table = table_of(bare.policy if isinstance(bare, LearnedPolicy) else bare, mapped.task)
+    loaded = load_policy(policy) if isinstance(policy, str | Path) else policy
+    table = table_of(loaded, mapped.task)
     most = (mapped.task.users * gaussian_mu(epsilon, delta)) ** WEIGHT_POWER
     most = min(max(most, LEAST_WEIGHT), LARGEST_WEIGHT)
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
@@ -359,15 +353,24 @@ def absorbed(
         seed: of simulated noise.
     """
     choice(noise, "noise", ("secure", "simulated"))
-    simulated, whose = noise == "simulated", _whose(log)
-    held = in_memory(log, mapped.task.users) if isinstance(log, Log) else open_log(log, mapped)
+    simulated = noise == "simulated"
+    whose: dict[str, Any] = {"assumptions": ASSUMES, "rule": Participation(times=None)}
+    whose["participations"] = None
+    read: Callable[[], Read]
+    if isinstance(log, Log):
+        held = in_memory(log, mapped.task.users)
+        exact = ExactNumbers(int(log.begin[-1]), int(held.begin[-1]), log.people)
+        read = partial(Read, held, exact)
+    else:
+        need("reading a log", "tables")
+        from tacit.logs.reading import open_log
+
+        read = open_log(log, mapped).read
+        if str(log).startswith(MINARI):
+            whose = {"unit": "participation", "assumptions": (ASSUMES[0], EPISODES, *ASSUMES[2:])}
     if not simulated:
         budget.charge(privatizer.event, what)
-    if isinstance(held, Log):
-        assert isinstance(log, Log)
-        rows, exact = held, ExactNumbers(int(log.begin[-1]), int(held.begin[-1]), log.people)
-    else:
-        rows, exact = held.read()
+    rows, exact = read()
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(rows, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
@@ -381,13 +384,6 @@ def absorbed(
         **whose,
     )
     return Absorbed(secret, source, guarantee.as_simulated() if simulated else guarantee, exact)
-
-
-def _whose(log: str | Path | Log) -> dict[str, Any]:
-    """Whose data a guarantee is about: all rows of a person, or of one episode of a data set."""
-    if not isinstance(log, Log) and str(log).startswith(MINARI):
-        return {"unit": "participation", "assumptions": (ASSUMES[0], EPISODES, *ASSUMES[2:])}
-    return {"assumptions": ASSUMES, "participations": None, "rule": Participation(times=None)}
 
 
 _NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))

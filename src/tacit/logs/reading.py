@@ -13,19 +13,19 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
 
 from tacit.errors import InvalidInput, need, suggestion
-from tacit.kernels.raw.log_rows import arrange, whole_rows
-from tacit.logs.encoding import Column, encoded, narrow
+from tacit.kernels.raw.log_rows import whole_rows
+from tacit.logs.encoding import encoded
 from tacit.logs.mapping import LogMapping
+from tacit.logs.rows import MINARI, Column, Read, arranged
 from tacit.logs.screen import ExactNumbers
-from tacit.trajectory import Log
-
-MINARI = "minari:"
-"""Begins the name of a data set that the package minari knows."""
 
 ENDINGS = (".csv", ".parquet")
 
@@ -37,18 +37,6 @@ BLOCK = 8 << 20
 
 LONGEST = 2**31 - 4
 """Bytes of the longest row that pyarrow can read."""
-
-
-OTHERS = {"episode": np.int8, "step": np.int8, "ends": np.int8}
-OTHERS |= {"reward": np.float32, "chance": np.float32}
-"""Columns that a log may lack, and of what type they are then, all zeros."""
-
-
-class Read(NamedTuple):
-    """A log, and exact numbers for the screen of whoever holds the data, nowhere else."""
-
-    log: Log
-    exact: ExactNumbers
 
 
 @dataclass(frozen=True)
@@ -68,8 +56,6 @@ class LogSource:
     @property
     def numbered(self) -> frozenset[str]:
         """Which of person and episode are whole numbers in all files; else they are texts."""
-        import pyarrow as pa
-
         names = self.mapped.columns
         return frozenset(
             role
@@ -83,8 +69,6 @@ class LogSource:
 
         Where a file breaks off or cannot be decoded further, what was read before is the log.
         """
-        import pyarrow as pa
-
         exact, numbered = ExactNumbers(), self.numbered
         parts = {name: [column] for name, column in self.nothing().items()}
         try:
@@ -103,8 +87,6 @@ class LogSource:
 
     def nothing(self) -> dict[str, Column]:
         """No rows, as numbers; what cannot be read because of its type is refused here."""
-        import pyarrow as pa
-
         for schema in self.schemas:
             names = self.mapped.columns_read
             empty = {name: pa.array([], schema.field(name).type) for name in names}
@@ -114,7 +96,6 @@ class LogSource:
 
 def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     """A parquet file, a CSV file, a folder of either, or ``minari:ID``; refuses a wrong form."""
-    need("reading a log", "tables")
     try:
         if str(source).startswith(MINARI):
             found = _minari(str(source).removeprefix(MINARI), mapped)
@@ -132,103 +113,8 @@ def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     return found
 
 
-def in_memory(log: Log, most: int) -> Log:
-    """The log without people beyond the declared number; rows must be those of one person each.
-
-    What it refuses for is the form of the columns and where people begin, not what rows say.
-    """
-    log = Log(*(_column(name, column) for name, column in log._asdict().items()))
-    begin = log.begin.astype(np.int64)
-    rows = min(len(column) for column in log[1:])
-    if not len(begin) or begin[0] < 0 or begin[-1] > rows or (np.diff(begin) < 0).any():
-        raise InvalidInput(
-            "the rows of a log in memory must lie person by person: begin must not decrease, and "
-            "must end within the rows"
-        )
-    return log._replace(begin=begin[: most + 1])
-
-
-def _column(name: str, column: Any) -> Column:
-    """A column of a log in memory, of a type that kernels read.
-
-    Only arrays have a type of their own: that of a list, or of a column of a data frame, may follow
-    from what one person did, and a refusal would tell.
-    """
-    if not isinstance(column, np.ndarray):
-        raise InvalidInput(
-            f"the column {name!r} of a log in memory must be a numpy array, not a "
-            f"{type(column).__name__}, which has no type before its values are looked at"
-        )
-    real, kind = name in ("reward", "chance"), column.dtype
-    if column.ndim != 1 or kind.kind not in ("biuf" if real else "biu") or kind.itemsize > 8:
-        raise InvalidInput(
-            f"the column {name!r} of a log in memory must be one row of "
-            f"{'numbers' if real else 'whole numbers'} of at most 64 bits, but it is {kind} of "
-            f"shape {list(column.shape)}"
-        )
-    plain = np.dtype({"?": "i1", "e": "f4"}.get(kind.char, kind)).newbyteorder("=")
-    with np.errstate(all="ignore"):  # a warning would tell of a signalling NaN
-        held: Column = column.astype(plain, copy=False)
-    return held
-
-
-def arranged(
-    columns: dict[str, Column], mapped: LogMapping, exact: ExactNumbers | None = None
-) -> Read:
-    """Sort the columns of a log by person, and clip them; the columns are used up.
-
-    Args:
-        columns: person, state and action, and where the log has them episode, step, reward, chance
-            and ends; states and actions are numbers of the task, rewards lie in [0, 1].
-        mapped: how they are meant.
-        exact: gets the numbers of people and of rows that count.
-    """
-    rows, task = len(columns["person"]), mapped.task
-    for name, kind in OTHERS.items():
-        if name not in columns:
-            columns[name] = np.zeros(rows, dtype=kind)
-    numbered = mapped.steps == "numbered" and "step" in mapped.columns
-    ordered = _ordered(columns)
-    order = None if ordered else np.lexsort([columns[x] for x in ("step", "episode", "person")])
-    if not numbered:  # their order was all that counts
-        columns["step"] = np.zeros(rows, dtype=narrow(task.horizon + 2))
-    if order is not None:
-        for name in columns:  # one after the other: each frees the one before
-            columns[name] = columns[name][order]
-        del order
-    person, episode, ends = (columns.pop(x) for x in ("person", "episode", "ends"))
-    log = Log(
-        begin=np.zeros(int((person[1:] != person[:-1]).sum()) + 2, dtype=np.int64),
-        opens=np.zeros(rows, dtype=np.int8),
-        after=np.full(rows, -1, dtype=columns["state"].dtype),
-        **columns,
-    )
-    exact = exact or ExactNumbers()
-    exact.people = min(rows, log.people)
-    facts = task.horizon, task.pairs.number, mapped.ended, numbered, task.users
-    people = rows and arrange(person, episode, ends, log, *facts)  # without rows there is nobody
-    exact.kept = int(log.begin[people])
-    return Read(log._replace(begin=log.begin[: people + 1]), exact)
-
-
-def _ordered(columns: dict[str, Column]) -> bool:
-    """Whether the rows are in order already."""
-    person, episode, step = (columns[name] for name in ("person", "episode", "step"))
-    for i in range(0, len(person) - 1, PIECE):
-        p, e, t = (column[i : i + PIECE + 1] for column in (person, episode, step))
-        equal = p[1:] == p[:-1]
-        later = e[1:] > e[:-1]
-        same = e[1:] == e[:-1]
-        if not ((p[1:] > p[:-1]) | (equal & (later | (same & (t[1:] >= t[:-1]))))).all():
-            return False
-    return True
-
-
 def _files(path: Path, mapped: LogMapping) -> LogSource:
     """A file or the files of a folder, each with the types of its own columns."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
     if not path.exists():
         raise InvalidInput(f"there is no log {path}")
     inside = [x for x in sorted(path.rglob("*")) if x.is_file() and not _hidden(x, path)]
@@ -270,9 +156,6 @@ def _csv(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
     break in quotes, where one of its own pieces ends. Either would be somebody's row deciding what
     is read of others.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-
     names = _header(file)
     convert = pa.csv.ConvertOptions(
         column_types={name: pa.large_binary() for name in mapped.columns_read},
@@ -306,8 +189,6 @@ def _csv(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
 
 def _parquet(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
     """Pieces of a parquet file."""
-    import pyarrow.dataset as ds
-
     yield from ds.dataset(file, format="parquet").to_batches(
         columns=list(mapped.columns_read),
         batch_size=PIECE,
@@ -338,8 +219,6 @@ def _minari(name: str, mapped: LogMapping) -> LogSource:
     Columns are person, step, observation (or observation[0], observation[1], ...), action, reward
     and ends; the last observation has a row without an action.
     """
-    import pyarrow as pa
-
     need("reading a Minari data set", "minari")
     import minari
 
@@ -363,12 +242,8 @@ def _minari(name: str, mapped: LogMapping) -> LogSource:
         for episode in dataset.iterate_episodes():
             try:
                 rows = _episode(episode, seen, schema)
-            except (
-                ValueError,
-                TypeError,
-                NotImplementedError,
-            ):  # it keeps no other from being read
-                exact.rows += 1
+            except (ValueError, TypeError, NotImplementedError):
+                exact.rows += 1  # it keeps no other from being read
                 exact.left["are an episode of another form"] += 1
                 continue
             yield rows
@@ -378,8 +253,6 @@ def _minari(name: str, mapped: LogMapping) -> LogSource:
 
 def _episode(episode: Any, seen: list[str], schema: Any) -> Any:
     """The rows of an episode of a Minari data set."""
-    import pyarrow as pa
-
     rows = np.asarray(episode.observations).reshape(-1, len(seen))
     columns: dict[str, Any] = {"person": np.full(len(rows), int(episode.id))}
     columns["step"] = np.arange(len(rows))

@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.errors import InvalidInput
+from tacit.learned_policy import LearnedPolicy
 from tacit.logs.mapping import LogMapping
 from tacit.planners.evaluation.by_log import Models, ValueEstimate, begun, recorded_value
 from tacit.planners.evaluation.draws import action_chances
@@ -28,77 +29,66 @@ def values_of(mapped: LogMapping, release: Release, policy: Policy) -> dict[str,
     """
     recorded = recorded_value(release, mapped.max_return)
     behaviour = None if recorded is None else in_log_units(mapped, recorded)
-    models = _models(mapped, release)
-    before = None if models is None else models.values(None)
-    if models is None or before is None or not _agree(mapped, recorded, before):
+    fitting = _models(mapped, release)
+    if fitting is None:
         return {"policy": None, "behaviour": behaviour, "difference": None}
+    models, before = fitting
     learned = models.values(table_of(policy, mapped.task))
     top, (low, high) = mapped.max_return, mapped.reward_range
     by_models, difference = before.interval(0.0, top), (learned - before).interval(-top, top)
-    if recorded is not None:
-        difference = _stretched(difference, by_models.value - recorded.value)
+    # By the models people chose actions by the declared state alone. Where they did not, what was
+    # done before is worth something else than that, and the returns show how much.
+    shift = 0.0 if recorded is None else by_models.value - recorded.value
+    ends = difference.low + min(shift, 0.0), difference.high + max(shift, 0.0)
     return {
         "policy": in_log_units(mapped, learned.interval(0.0, top)),
         "behaviour": behaviour or in_log_units(mapped, by_models),
-        "difference": Interval(*((high - low) * x for x in vars(difference).values())),
+        "difference": Interval(*((high - low) * x for x in (difference.value, *ends))),
     }
 
 
-def _agree(mapped: LogMapping, recorded: Interval | None, before: ValueEstimate) -> bool:
-    """Whether the models give what people earned, as far as that was recorded.
-
-    The models do not know of a declared most: where it is too low, they are far above it.
-    """
-    by_models = before.interval(0.0, mapped.task.horizon)
-    return recorded is None or (recorded.low <= by_models.high and by_models.low <= recorded.high)
-
-
-def _stretched(difference: Interval, shift: float) -> Interval:
-    """An interval and the same moved by ``shift``, in one.
-
-    By the models people chose actions by the declared state alone. Where they did not, what was
-    done before is worth something else than that, and the returns show how much.
-    """
-    low, high = difference.low + min(shift, 0.0), difference.high + max(shift, 0.0)
-    return Interval(difference.value, low, high)
-
-
 def value_by_release(
-    mapped: LogMapping, release: Release, policy: Policy, beta: float
+    mapped: LogMapping, release: Release, policy: Policy | LearnedPolicy, beta: float
 ) -> Interval | None:
     """What a policy is worth by released transitions, in the log's rewards.
 
     None without them, and where they do not give what people earned.
     """
-    table, models = table_of(policy, mapped.task), _models(mapped, release)
-    if models is None:
+    table, fitting = table_of(policy, mapped.task), _models(mapped, release)
+    if fitting is None:
         return None
-    recorded = recorded_value(release, mapped.max_return)
-    if recorded is not None and not _agree(mapped, recorded, models.values(None)):
-        return None
-    return in_log_units(mapped, models.values(table).interval(0.0, mapped.max_return, beta))
+    return in_log_units(mapped, fitting[0].values(table).interval(0.0, mapped.max_return, beta))
 
 
-def _models(mapped: LogMapping, release: Release) -> Models | None:
-    """Models by released transitions that are alike in all stages; None where no value follows."""
+def _models(mapped: LogMapping, release: Release) -> tuple[Models, ValueEstimate] | None:
+    """Models by released transitions that are alike in all stages, and what was done before.
+
+    None where no value follows, or where the models do not give what people earned, as far as that
+    was recorded. They do not know of a declared most: where it is too low, they are far above it.
+    """
     if release.blocks.get("transitions", np.zeros(0)).ndim != 2 or not begun(release):
         return None
-    return Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
+    models = Models(mapped.task, release, mapped.ended, np.random.default_rng(0))
+    recorded, before = recorded_value(release, mapped.max_return), models.values(None)
+    ends = before.interval(0.0, mapped.task.horizon)
+    apart = recorded is not None and (recorded.low > ends.high or ends.low > recorded.high)
+    return None if apart else (models, before)
 
 
-def table_of(policy: Policy, task: Task) -> Array:
+def table_of(policy: Policy | LearnedPolicy, task: Task) -> Array:
     """Action probabilities [H, S, A] of a policy that fits the task."""
     shape = (task.horizon, task.sizes["states"], task.sizes["actions"])
-    known = policy
-    if isinstance(policy, TabularPolicy):
-        known = TabularPolicy(np.clip(policy.actions, 0, shape[2] - 1))
+    bare = policy.policy if isinstance(policy, LearnedPolicy) else policy
+    known = bare
+    if isinstance(bare, TabularPolicy):
+        known = TabularPolicy(np.clip(bare.actions, 0, shape[2] - 1))
     table = action_chances(known, shape[2])
     if table is None or table.shape != shape:
         raise InvalidInput(
             "the policy does not fit the mapping, which has [horizon, states, actions] = "
             f"{list(shape)}"
         )
-    check_allowed(policy, task.pairs)
+    check_allowed(bare, task.pairs)
     return table
 
 
