@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, tell
 
 if TYPE_CHECKING:
@@ -33,21 +33,23 @@ _BESIDE = (
 
 
 def audit(
-    problem: given.ProblemName,
-    agent: given.AgentName,
-    problem_facts: given.ProblemFacts = None,
-    agent_facts: given.AgentFacts = None,
-    epsilon: given.Epsilon = None,
-    delta: given.Delta = None,
-    return_facts: given.RuleFacts = None,
-    trials: Annotated[int, given.count(_TRIALS, "Size")] = 1_000_000,
-    seconds: Annotated[float, given.number("How long all of it may take, roughly.", "Size")] = 180,
-    confidence: Annotated[float, given.number("That no bound is too high.", "Size")] = 0.95,
-    seed: given.Seed = 0,
+    problem: options.ProblemName,
+    agent: options.AgentName,
+    problem_facts: options.ProblemFacts = None,
+    agent_facts: options.AgentFacts = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    return_facts: options.RuleFacts = None,
+    trials: Annotated[int, options.count(_TRIALS, "Size")] = 1_000_000,
+    seconds: Annotated[
+        float, options.number("How long all of it may take, roughly.", "Size")
+    ] = 180,
+    confidence: Annotated[float, options.number("That no bound is too high.", "Size")] = 0.95,
+    seed: options.Seed = 0,
     service: Annotated[
-        bool, typer.Option("--service", help="Audit a running service too (tacit-joint on tables).")
+        bool, options.flag("--service", "Audit a running service too (tacit-joint on tables).")
     ] = False,
-    as_json: given.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Try to refute a guarantee, on worst-case neighbours.
 
@@ -61,13 +63,13 @@ def audit(
 
     from tacit.auditing.agent import audit as audit_agent
 
-    truth = given.chosen_problem(problem, agent, problem_facts)
-    learner = given.chosen_agent(agent, agent_facts, epsilon, delta)
+    truth = options.chosen_problem(problem, agent, problem_facts)
+    learner = options.chosen_agent(agent, agent_facts, epsilon, delta)
     with Console(stderr=True).status("preparing") as status:
         found = audit_agent(
             truth,
             learner,
-            participations=given.rule_of(return_facts),
+            participations=options.rule_of(return_facts),
             trials=trials,
             seconds=seconds,
             confidence=confidence,

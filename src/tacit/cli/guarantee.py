@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, tell
 
 if TYPE_CHECKING:
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def guarantee(
-    problem: given.ProblemName,
-    agent: given.AgentName,
-    problem_facts: given.ProblemFacts = None,
-    agent_facts: given.AgentFacts = None,
-    epsilon: given.Epsilon = None,
-    delta: given.Delta = None,
-    return_facts: given.RuleFacts = None,
-    reveal: given.Reveal = None,
-    episodes: given.Episodes = 10_000,
-    plot: given.Plot = None,
-    as_json: given.Json = False,
+    problem: options.ProblemName,
+    agent: options.AgentName,
+    problem_facts: options.ProblemFacts = None,
+    agent_facts: options.AgentFacts = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    return_facts: options.RuleFacts = None,
+    reveal: options.Reveal = None,
+    episodes: options.Episodes = 10_000,
+    plot: options.Plot = None,
+    as_json: options.Json = False,
 ) -> None:
     """Say what would be guaranteed and forecast it; run nothing.
 
@@ -40,9 +40,9 @@ def guarantee(
 
     if plot is not None:
         check_target(plot)
-    truth = given.chosen_problem(problem, agent, problem_facts)
-    learner = given.chosen_agent(agent, agent_facts, epsilon, delta)
-    bound = bind(truth, learner, episodes, reveal or (), given.rule_of(return_facts))
+    truth = options.chosen_problem(problem, agent, problem_facts)
+    learner = options.chosen_agent(agent, agent_facts, epsilon, delta)
+    bound = bind(truth, learner, episodes, reveal or (), options.rule_of(return_facts))
     stated, expected = bound.guarantee, forecast(bound)
     if plot is not None:
         plot_tradeoff(stated, plot)

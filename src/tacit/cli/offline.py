@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, privacy_lines, tell
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.agents.base import Agent
-    from tacit.logs.offline import Evaluation, OfflineResult
+    from tacit.logs.offline import OfflineResult
     from tacit.util.intervals import Interval
 
 
@@ -25,39 +25,38 @@ def offline(
         typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID."),
     ],
     task: Annotated[
-        Path, given.file("The mapping; --init writes one.", "Facts", "TASK.toml")
+        Path, options.file("The mapping; --init writes one.", "Facts", "TASK.toml")
     ] = Path("task.toml"),
     agent: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Who learns (default: tacit-offline; see tacit list agents).",
-            rich_help_panel="Facts",
+        options.option(
+            "Who learns (default: tacit-offline; see tacit list agents).", "Facts", "NAME"
         ),
     ] = None,
-    agent_facts: given.AgentFacts = None,
+    agent_facts: options.AgentFacts = None,
     epsilon: Annotated[
-        float | None, given.number("Privacy asked for, per person (Minari: per episode).", "Facts")
+        float | None,
+        options.number("Privacy asked for, per person (Minari: per episode).", "Facts"),
     ] = None,
-    delta: Annotated[float | None, given.number("Likewise (default: 1e-5).", "Facts")] = None,
+    delta: Annotated[float | None, options.number("Likewise (default: 1e-5).", "Facts")] = None,
     ledger: Annotated[
         Path | None,
-        given.file("Where charges are kept (default: NAME.ledger by the task).", "Facts"),
+        options.file("Where charges are kept (default: NAME.ledger by the task).", "Facts"),
     ] = None,
     policy: Annotated[
-        Path | None, given.file("Learn nothing: say what this policy is worth.", "Facts")
+        Path | None, options.file("Learn nothing: say what this policy is worth.", "Facts")
     ] = None,
     out: Annotated[
-        Path | None, given.file("Folder for policy, values and release.", metavar="DIR")
+        Path | None, options.file("Folder for policy, values and release.", metavar="DIR")
     ] = None,
-    as_json: given.Json = False,
+    as_json: options.Json = False,
     init: Annotated[
-        bool, typer.Option("--init", help="Write an example to --task and read nothing.")
+        bool, options.flag("--init", "Write an example to --task and read nothing.")
     ] = False,
     simulated: Annotated[
-        bool, typer.Option("--simulated", help="Seeded noise, for studies: protects nobody.")
+        bool, options.flag("--simulated", "Seeded noise, for studies: protects nobody.")
     ] = False,
-    seed: Annotated[int, given.count("Root of the random streams.")] = 0,
+    seed: Annotated[int, options.count("Root of the random streams.")] = 0,
 ) -> None:
     """Learn a policy from a log, or say what a policy is worth by it.
 
@@ -81,7 +80,7 @@ def offline(
     """
     if init:
         text = resources.files("tacit.logs").joinpath("example.toml").read_text("utf-8")
-        given.write_new(task, text)
+        options.write_new(task, text)
         print(f"wrote {task}; say in it what the columns of {log} mean")
         return
     drawn: dict[str, Any] = {"ledger": ledger, "seed": seed}
@@ -92,12 +91,11 @@ def offline(
                 "with --policy nothing is learned or written: leave --agent, -A and --out out"
             )
         drawn |= {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
-        tell(_evaluated(log, policy, task, drawn), as_json=as_json)
-        return
+        return tell(_evaluated(log, policy, task, drawn), as_json=as_json)
     from tacit.logs.files import require_empty, save
     from tacit.logs.offline import offline as learn
 
-    learner = given.chosen_agent(agent or "tacit-offline", agent_facts, epsilon, delta)
+    learner = options.chosen_agent(agent or "tacit-offline", agent_facts, epsilon, delta)
     if out is not None:
         require_empty(out)
     result = learn(log, task, learner, **drawn)
@@ -136,9 +134,9 @@ def _evaluated(log: str, policy: Path, task: Path, drawn: dict[str, Any]) -> Tol
         if drawn["epsilon"] is not None:
             raise InvalidInput("evaluating by a result costs nothing: leave --epsilon out")
         mapped = read_mapping(task)
-        release, bare = read_release(log, mapped), load_policy(policy).policy
-        interval = value_by_release(mapped, release, bare, 0.05)
-        lines = [
+        release = read_release(log, mapped)
+        interval = value_by_release(mapped, release, load_policy(policy), 0.05)
+        lines: list[str | Line] = [
             f"value of the policy: {interval_text(interval)}",
             "  by the release; nothing was charged",
         ]
@@ -153,18 +151,14 @@ def _evaluated(log: str, policy: Path, task: Path, drawn: dict[str, Any]) -> Tol
             "weighing a log is a release of its own, which is charged: say --epsilon; or name the "
             "folder that tacit offline --out wrote, which costs nothing"
         )
-    made = evaluate(log, policy, task, **drawn)
-    return Told(made.to_json(), _weighed(made, task))
-
-
-def _weighed(made: Evaluation, task: Path) -> Iterator[str | Line]:
-    from tacit.logs.mapping import read_mapping
-
-    yield f"value of the policy: {interval_text(made.interval)}"
-    yield f"  by importance weights, cut at {made.most:.3g}"
-    for line in made.exact_counts.lines(read_mapping(task)):
-        yield f"  {line}"
-    yield from privacy_lines(made.guarantee.statement())
+    evaluation = evaluate(log, policy, task, **drawn)
+    lines = [
+        f"value of the policy: {interval_text(evaluation.interval)}",
+        f"  by importance weights, cut at {evaluation.most:.3g}",
+        *(f"  {line}" for line in evaluation.exact_counts.lines(read_mapping(task))),
+        *privacy_lines(evaluation.guarantee.statement()),
+    ]
+    return Told(evaluation.to_json(), lines)
 
 
 TITLES = {

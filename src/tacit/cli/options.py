@@ -114,14 +114,21 @@ def length(text: str | float) -> float:
     return _attempt(text, convert, 'seconds, or text like "90s", "5m", "20h", "30d"')
 
 
+def option(
+    help: str, panel: str | None = None, metavar: str | None = None, parser: Any = None
+) -> Any:
+    """An option: its sentence, the group it is shown in, how its value is written and read."""
+    return typer.Option(metavar=metavar, parser=parser, help=help, rich_help_panel=panel)
+
+
 def count(help: str, panel: str | None = None) -> Any:
     """An option that takes a whole number."""
-    return typer.Option(metavar="N", parser=whole, help=help, rich_help_panel=panel)
+    return option(help, panel, "N", whole)
 
 
 def number(help: str, panel: str | None = None) -> Any:
     """An option that takes any number."""
-    return typer.Option(metavar="NUMBER", parser=real, help=help, rich_help_panel=panel)
+    return option(help, panel, "NUMBER", real)
 
 
 def pairs(name: str, help: str, panel: str | None = "Facts") -> Any:
@@ -131,12 +138,12 @@ def pairs(name: str, help: str, panel: str | None = "Facts") -> Any:
 
 def file(help: str, panel: str | None = "Output", metavar: str = "FILE") -> Any:
     """An option that takes a path."""
-    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel)
+    return option(help, panel, metavar)
 
 
-def flag(name: str, help: str) -> Any:
+def flag(name: str, help: str, panel: str | None = None) -> Any:
     """An option that takes nothing."""
-    return typer.Option(name, help=help)
+    return typer.Option(name, help=help, rich_help_panel=panel)
 
 
 def word(help: str, *words: str, metavar: str = "WORD") -> Any:
@@ -155,42 +162,22 @@ OptionalProblem = Annotated[str | None, _PROBLEM]
 OptionalAgent = Annotated[str | None, _AGENT]
 ProblemFacts = Annotated[Pairs, pairs("-P", "Of the problem, e.g. states=6.")]
 AgentFacts = Annotated[Pairs, pairs("-A", "Of the agent, e.g. calibration=paper.")]
-RuleFacts = Annotated[
-    Pairs,
-    pairs("-R", "Of people who come back: participations, teaches, period, apart."),
-]
-ReturnFacts = Annotated[
-    Pairs,
-    pairs("-R", "Of people who come back: participations, teaches, period, apart, people, law."),
-]
-EnvironmentFacts = Annotated[
-    Pairs,
-    pairs("-E", "Of what is played: rewards, returns, horizon, states, actions, bins."),
-]
+_RULE = "Of people who come back: participations, teaches, period, apart"
+RuleFacts = Annotated[Pairs, pairs("-R", f"{_RULE}.")]
+ReturnFacts = Annotated[Pairs, pairs("-R", f"{_RULE}, people, law.")]
+_PLAYED = "Of what is played: rewards, returns, horizon, states, actions, bins."
+EnvironmentFacts = Annotated[Pairs, pairs("-E", _PLAYED)]
 Epsilon = Annotated[float | None, number("Privacy asked for (private agents only).", panel="Facts")]
 Delta = Annotated[float | None, number("Likewise.", panel="Facts")]
-Episodes = Annotated[
-    int, count("Users, one episode each; where people come back, participations.", "Size")
-]
+_EPISODES = "Users, one episode each; where people come back, participations."
+Episodes = Annotated[int, count(_EPISODES, "Size")]
 Runs = Annotated[int, count("Independent runs.", "Size")]
 Seed = Annotated[int, count("Root of the random streams.", "Size")]
 Workers = Annotated[int | None, count("Threads (default: one per core).")]
 Processes = Annotated[int | None, count("Local processes (default: one per core).")]
-Reveal = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FACT",
-        help="Fact told to the learner, e.g. reward.",
-        rich_help_panel="Facts",
-    ),
-]
+Reveal = Annotated[Pairs, option("Fact told to the learner, e.g. reward.", "Facts", "FACT")]
 Plot = Annotated[Path | None, file("Draw it into a file.")]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", help="Print one JSON object and nothing else.", rich_help_panel="Output"
-    ),
-]
+Json = Annotated[bool, flag("--json", "Print one JSON object and nothing else.", "Output")]
 DeploymentFile = Annotated[
     Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import one_interrupt, progress_bar, tell, told_result
 from tacit.errors import InvalidInput
 
@@ -22,57 +22,47 @@ if TYPE_CHECKING:
 OWN = {"resume", "plot", "workers", "as_json"}
 """What may be said beside ``--resume``."""
 
+_CHECKPOINTS = options.option(
+    '"log", or n to record every n-th episode.', "Size", "N", options.log_or_whole
+)
+_NOISE = options.option(
+    "simulated, or secure: takes no seed.", "Size", "WORD", options.one_of("simulated", "secure")
+)
+
 
 def run(
     context: typer.Context,
-    problem: given.OptionalProblem = None,
-    agent: given.OptionalAgent = None,
-    problem_facts: given.ProblemFacts = None,
-    agent_facts: given.AgentFacts = None,
-    epsilon: given.Epsilon = None,
-    delta: given.Delta = None,
-    return_facts: given.ReturnFacts = None,
-    environment_facts: given.EnvironmentFacts = None,
-    reveal: given.Reveal = None,
+    problem: options.OptionalProblem = None,
+    agent: options.OptionalAgent = None,
+    problem_facts: options.ProblemFacts = None,
+    agent_facts: options.AgentFacts = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    return_facts: options.ReturnFacts = None,
+    environment_facts: options.EnvironmentFacts = None,
+    reveal: options.Reveal = None,
     prior: Annotated[
         Path | None,
-        given.file("Begin with a log: what tacit offline --out wrote.", "Facts", "DIR"),
+        options.file("Begin with a log: what tacit offline --out wrote.", "Facts", "DIR"),
     ] = None,
-    episodes: given.Episodes = 10_000,
-    runs: given.Runs = 4,
-    seed: given.Seed = 0,
-    checkpoints: Annotated[
-        Any,
-        typer.Option(
-            metavar="N",
-            parser=given.log_or_whole,
-            help='"log", or n to record every n-th episode.',
-            rich_help_panel="Size",
-        ),
-    ] = "log",
-    noise: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            parser=given.one_of("simulated", "secure"),
-            help="simulated, or secure: takes no seed.",
-            rich_help_panel="Size",
-        ),
-    ] = "simulated",
+    episodes: options.Episodes = 10_000,
+    runs: options.Runs = 4,
+    seed: options.Seed = 0,
+    checkpoints: Annotated[Any, _CHECKPOINTS] = "log",
+    noise: Annotated[str, _NOISE] = "simulated",
     out: Annotated[
-        Path | None, given.file("Folder for curves, policy, manifest and plot.", metavar="DIR")
+        Path | None, options.file("Folder for curves, policy, manifest and plot.", metavar="DIR")
     ] = None,
     overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace the result in --out.", rich_help_panel="Output"),
+        bool, options.flag("--overwrite", "Replace the result in --out.", "Output")
     ] = False,
-    plot: given.Plot = None,
-    as_json: given.Json = False,
+    plot: options.Plot = None,
+    as_json: options.Json = False,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Go on with an unfinished --out DIR; takes no facts."),
+        options.option("Go on with an unfinished --out DIR; takes no facts.", None, "DIR"),
     ] = None,
-    workers: given.Workers = None,
+    workers: options.Workers = None,
 ) -> None:
     """Run an agent on a problem, known or only played, and score it.
 
@@ -89,6 +79,7 @@ def run(
     Example: tacit run play:FrozenLake-v1 psrl --episodes 2e3 -E horizon=30
     """
     from tacit.experiment_spec import ExperimentSpec, recall
+    from tacit.problems.environment import can_only_be_played
 
     with one_interrupt():
         if resume is not None:
@@ -98,31 +89,26 @@ def run(
         if problem is None or agent is None:
             missing = "PROBLEM" if problem is None else "AGENT"
             raise InvalidInput(f"Missing argument {missing!r} (see tacit run --help)")
-        rule, attendance = given.coming(return_facts)
-        named = given.named_problem(problem, agent, problem_facts)
+        rule, attendance = options.coming(return_facts)
+        named = options.named_problem(problem, agent, problem_facts)
+        played = options.facts(environment_facts, "-E", options.PLAYED)
+        if can_only_be_played(named.name):
+            played = {"rewards": (0.0, 1.0), **played}
         spec = ExperimentSpec(
             problem=named,
-            agent=given.named_agent(agent, agent_facts, epsilon, delta),
+            agent=options.named_agent(agent, agent_facts, epsilon, delta),
             episodes=episodes,
             runs=runs,
             seed=seed,
             reveal=tuple(reveal or ()),
             participation=rule,
             attendance=attendance,
-            environment=_environment(named.name, environment_facts),
+            environment=played,
             prior=None if prior is None else str(prior.resolve()),
             checkpoints=checkpoints,
             noise=noise,  # type: ignore[arg-type]
         )
         _perform(spec, out, plot, overwrite=overwrite, workers=workers, as_json=as_json)
-
-
-def _environment(problem: str, pairs: given.Pairs) -> dict[str, Any]:
-    """What ``-E`` says of something that is played; rewards are from 0 to 1 unless it says so."""
-    from tacit.problems.environment import can_only_be_played
-
-    said = given.facts(pairs, "-E", given.PLAYED)
-    return {"rewards": (0.0, 1.0), **said} if can_only_be_played(problem) else said
 
 
 def _refuse_facts(context: typer.Context) -> None:
@@ -131,8 +117,8 @@ def _refuse_facts(context: typer.Context) -> None:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
         if name not in OWN and source is not None and source.name == "COMMANDLINE":
-            said = parameter.opts[0] if parameter.opts[0].startswith("-") else name.upper()
-            raise InvalidInput(f"--resume goes on in its own folder, as it began: leave {said} out")
+            word = parameter.opts[0] if parameter.opts[0].startswith("-") else name.upper()
+            raise InvalidInput(f"--resume goes on in its own folder, as it began: leave {word} out")
 
 
 def _warn_of_few(study: Experiment) -> None:
@@ -153,9 +139,9 @@ def _warn_of_few(study: Experiment) -> None:
         task = dataclasses.replace(task, rule=rule)
     except InvalidInput:  # it is refused by its own sentence
         return
-    said = few_users(task, study.agent)
-    if said:
-        print(f"Warning: {said}.", file=sys.stderr, flush=True)
+    warning = few_users(task, study.agent)
+    if warning:
+        print(f"Warning: {warning}.", file=sys.stderr, flush=True)
 
 
 def _perform(
@@ -171,6 +157,7 @@ def _perform(
     """Run what was asked for, keep it in a folder, draw it and tell it."""
     from tacit.experiment_spec import PROGRESS, begin
     from tacit.simulation.plot import check_target
+    from tacit.simulation.result import POLICY
     from tacit.simulation.resume import forget
 
     study = spec.make()
@@ -181,28 +168,20 @@ def _perform(
     if out is not None and not resume:
         kept = begin(out, spec, overwrite=overwrite)
     _warn_of_few(study)
-    title, told = f"{study.agent.name} on {problem.name}", "return" if problem.played else "regret"
-    with progress_bar(title, study.episodes, told) as progress:
+    title, score = f"{study.agent.name} on {problem.name}", "return" if problem.played else "regret"
+    with progress_bar(title, study.episodes, score) as progress:
         result = study.run(workers=workers, progress=progress, resume=kept)
     files: list[Any] = [] if out is None else [result.save(out, overwrite=overwrite or resume)]
     if kept is not None and not result.interrupted:
         forget(kept)
     files += _pictures(result, out, plot)
-    if out is not None:
-        files += _what_next(result, out)
+    if out is not None and not result.interrupted:
+        files.append(f"{out / POLICY} (see: tacit show {out / POLICY})")
     tell(told_result(result, files), as_json=as_json)
     if result.interrupted:
         if out is not None and not as_json:
             print(f"go on with: tacit run --resume {out}")
         raise typer.Exit(130)
-
-
-def _what_next(result: Result, out: Path) -> list[str]:
-    """The policy, where there is one."""
-    from tacit.simulation.result import POLICY
-
-    policy = out / POLICY
-    return [] if result.interrupted else [f"{policy} (see: tacit show {policy})"]
 
 
 def _pictures(result: Result, out: Path | None, plot: Path | None) -> list[Path]:

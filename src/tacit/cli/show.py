@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, privacy_lines, tell, told_result
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def show(
     other: Annotated[
         Path | None, typer.Argument(metavar="[OTHER]", help="Compare the statements in both.")
     ] = None,
-    as_json: given.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Print a saved policy or result, or compare two statements.
 

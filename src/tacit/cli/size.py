@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, bar, one_interrupt, tell
 from tacit.errors import InvalidInput
 
@@ -42,30 +42,25 @@ def size(
     agent: Annotated[
         str | None, typer.Argument(metavar="[AGENT]", help="Left out: the file's.")
     ] = None,
-    problem_facts: given.ProblemFacts = None,
-    agent_facts: given.AgentFacts = None,
+    problem_facts: options.ProblemFacts = None,
+    agent_facts: options.AgentFacts = None,
     epsilon: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="To try, as in 1,2,4 (default: 0.5 to 8).",
-            rich_help_panel="Facts",
-        ),
+        str | None, options.option("To try, as in 1,2,4 (default: 0.5 to 8).", "Facts", "NUMBERS")
     ] = None,
-    delta: given.Delta = None,
-    return_facts: given.RuleFacts = None,
-    reveal: given.Reveal = None,
+    delta: options.Delta = None,
+    return_facts: options.RuleFacts = None,
+    reveal: options.Reveal = None,
     share: Annotated[
-        float, given.number("Of the gap from the baseline to the best policy.", "Size")
+        float, options.number("Of the gap from the baseline to the best policy.", "Size")
     ] = 0.5,
-    people: Annotated[int | None, given.count("A population to judge.", "Size")] = None,
-    runs: Annotated[int, given.count("Simulations of each kind.", "Size")] = 8,
-    seed: given.Seed = 0,
-    most: Annotated[int | None, given.count("Largest number of users simulated.", "Size")] = None,
-    seconds: Annotated[float, given.number("About how long, compiling apart.", "Size")] = 60.0,
-    plot: given.Plot = None,
-    as_json: given.Json = False,
-    workers: given.Workers = None,
+    people: Annotated[int | None, options.count("A population to judge.", "Size")] = None,
+    runs: Annotated[int, options.count("Simulations of each kind.", "Size")] = 8,
+    seed: options.Seed = 0,
+    most: Annotated[int | None, options.count("Largest number of users simulated.", "Size")] = None,
+    seconds: Annotated[float, options.number("About how long, compiling apart.", "Size")] = 60.0,
+    plot: options.Plot = None,
+    as_json: options.Json = False,
+    workers: options.Workers = None,
 ) -> None:
     """How many users until learning pays, and at which epsilon.
 
@@ -86,8 +81,8 @@ def size(
 
     if plot is not None:
         check_target(plot)
-    rule, expected = given.rule_of(return_facts), None
-    levels = None if epsilon is None else given.several(epsilon, "--epsilon", given.real)
+    rule, expected = options.rule_of(return_facts), None
+    levels = None if epsilon is None else options.several(epsilon, "--epsilon", options.real)
 
     def learner(name: str) -> Agent:
         return _learner(name, agent_facts, levels, delta)
@@ -111,7 +106,7 @@ def size(
         chosen = learner(agent)
         asked = random_experiments(_task(sizes.groups(), rule, chosen), chosen, runs, seed)
     else:
-        problem = given.chosen_problem(what, agent, problem_facts)
+        problem = options.chosen_problem(what, agent, problem_facts)
         one = Experiment(problem=problem, agent=learner(agent), episodes=1, runs=runs, seed=seed)
         asked = [one.with_(participation=rule)]
     told = frozenset(reveal or ())
@@ -168,7 +163,7 @@ def _task(sizes: Sequence[str], rule: Participation, agent: Agent) -> Task:
 
 
 def _learner(
-    name: str, facts: given.Pairs, levels: list[float] | None, delta: float | None
+    name: str, facts: options.Pairs, levels: list[float] | None, delta: float | None
 ) -> Agent:
     """The agent at the first of the epsilons, where it takes one."""
     from tacit.agents.catalogue import agents
@@ -178,7 +173,7 @@ def _learner(
         raise InvalidInput(f"{name} takes no epsilon: leave it out")
     in_pairs = any(pair.startswith("epsilon=") for pair in facts or ())
     level = (levels or [1.0])[0] if private and not in_pairs else None
-    return given.chosen_agent(name, facts, level, delta)
+    return options.chosen_agent(name, facts, level, delta)
 
 
 def _reader() -> Reader:
