@@ -35,11 +35,6 @@ def parsed(path: Path) -> ast.Module:
 WIDEST, WIDEST_KERNEL = 8, 12
 EXCEPTIONS = {
     # commands of the command line: one parameter per option
-    "tacit.cli.audit.audit",
-    "tacit.cli.guarantee.guarantee",
-    "tacit.cli.offline.offline",
-    "tacit.cli.run.run",
-    "tacit.cli.size.size",
     "tacit_service.cli.admin.tokens",
     "tacit_service.cli.rehearse.rehearse",
     # objects built from all that they are

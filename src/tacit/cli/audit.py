@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.auditing.findings import AuditReport
 
 _TRIALS = "Of each path, at most; fewer if a bound is violated or nearly reached before."
+_SERVICE = "Audit a running service too (tacit-joint on tables)."
 _ADVICE = {
     "consistent": "No violation found is not a proof: the proof is in proofs/.",
     "no evidence": "At least one path shows nothing either way: its bound is below half of the "
@@ -32,25 +34,20 @@ _BESIDE = (
 )
 
 
-def audit(
-    problem: options.ProblemName,
-    agent: options.AgentName,
-    problem_facts: options.ProblemFacts = None,
-    agent_facts: options.AgentFacts = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    return_facts: options.RuleFacts = None,
-    trials: Annotated[int, options.count(_TRIALS, "Size")] = 1_000_000,
-    seconds: Annotated[
-        float, options.number("How long all of it may take, roughly.", "Size")
-    ] = 180,
-    confidence: Annotated[float, options.number("That no bound is too high.", "Size")] = 0.95,
-    seed: options.Seed = 0,
-    service: Annotated[
-        bool, options.flag("--service", "Audit a running service too (tacit-joint on tables).")
-    ] = False,
-    as_json: options.Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(options.Subject):
+    """What ``tacit audit`` takes."""
+
+    trials: int = options.count(_TRIALS, "Size", 1_000_000)
+    seconds: float = options.number("How long all of it may take, roughly.", "Size", 180)
+    confidence: float = options.number("That no bound is too high.", "Size", 0.95)
+    seed: options.Seed = 0
+    service: bool = options.switch("--service", _SERVICE)
+    as_json: options.Json = False
+
+
+@options.command(AuditOptions)
+def audit(request: AuditOptions) -> None:
     """Try to refute a guarantee, on worst-case neighbours.
 
     Each path bounds epsilon from below. All that one person does is audited together; where budgets
@@ -63,23 +60,22 @@ def audit(
 
     from tacit.auditing.agent import audit as audit_agent
 
-    truth = options.chosen_problem(problem, agent, problem_facts)
-    learner = options.chosen_agent(agent, agent_facts, epsilon, delta)
+    problem, agent, rule = request.chosen()
     with Console(stderr=True).status("preparing") as status:
-        found = audit_agent(
-            truth,
-            learner,
-            participations=options.rule_of(return_facts),
-            trials=trials,
-            seconds=seconds,
-            confidence=confidence,
-            seed=seed,
-            service=service,
+        result = audit_agent(
+            problem,
+            agent,
+            participations=rule,
+            trials=request.trials,
+            seconds=request.seconds,
+            confidence=request.confidence,
+            seed=request.seed,
+            service=request.service,
             progress=status.update,
         )
-    title = f"Audit of {learner.name} on {truth.name}"
-    tell(Told(found.to_json(), _lines(title, found)), as_json=as_json)
-    if found.verdict == "violated":
+    title = f"Audit of {agent.name} on {problem.name}"
+    tell(Told(result.to_json(), _lines(title, result)), as_json=request.as_json)
+    if result.verdict == "violated":
         raise typer.Exit(1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.cli import options
@@ -13,19 +14,18 @@ if TYPE_CHECKING:
     from tacit.privacy.guarantee import Guarantee
 
 
-def guarantee(
-    problem: options.ProblemName,
-    agent: options.AgentName,
-    problem_facts: options.ProblemFacts = None,
-    agent_facts: options.AgentFacts = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    return_facts: options.RuleFacts = None,
-    reveal: options.Reveal = None,
-    episodes: options.Episodes = 10_000,
-    plot: options.Plot = None,
-    as_json: options.Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class GuaranteeOptions(options.Subject):
+    """What ``tacit guarantee`` takes."""
+
+    reveal: options.Reveal = None
+    episodes: options.Episodes = 10_000
+    plot: options.Plot = None
+    as_json: options.Json = False
+
+
+@options.command(GuaranteeOptions)
+def guarantee(request: GuaranteeOptions) -> None:
     """Say what would be guaranteed and forecast it; run nothing.
 
     The plot is the trade-off curve: what a test misses at least, by its false alarms.
@@ -38,21 +38,20 @@ def guarantee(
     from tacit.forecast import forecast
     from tacit.simulation.plot import check_target, plot_tradeoff
 
-    if plot is not None:
-        check_target(plot)
-    truth = options.chosen_problem(problem, agent, problem_facts)
-    learner = options.chosen_agent(agent, agent_facts, epsilon, delta)
-    bound = bind(truth, learner, episodes, reveal or (), options.rule_of(return_facts))
+    files = [] if request.plot is None else [request.plot]
+    for file in files:
+        check_target(file)
+    problem, agent, rule = request.chosen()
+    bound = bind(problem, agent, request.episodes, request.reveal or (), rule)
     stated, expected = bound.guarantee, forecast(bound)
-    if plot is not None:
-        plot_tradeoff(stated, plot)
-
-    found = {"guarantee": stated.to_json(), "forecast": expected.to_json()}
+    for file in files:
+        plot_tradeoff(stated, file)
+    content = {"guarantee": stated.to_json(), "forecast": expected.to_json()}
     lines: list[str | Line] = [
-        Line(f"{learner.name} on {truth.name}", style="bold"),
+        Line(f"{agent.name} on {problem.name}", style="bold"),
         *(f"  {line}" for line in lines_of(stated, expected)),
     ]
-    tell(Told(found, lines, [] if plot is None else [plot]), as_json=as_json)
+    tell(Told(content, lines, files), as_json=request.as_json)
 
 
 def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-import typer
-
 from tacit.cli.display import Line, Told, tell
-from tacit.cli.options import Json
+from tacit.cli.options import Json, argument
 from tacit.errors import InvalidInput, UnknownName
 
 if TYPE_CHECKING:
@@ -20,19 +18,14 @@ if TYPE_CHECKING:
 WIDTH = 80
 """Columns that every terminal has."""
 
+_WHAT = "agents, problems, attendance or figures; by default the names"
 _WORDS = {int: "whole number", float: "number", bool: "true | false", str: "text"}
 _WORDS |= {NoneType: "none", inspect.Parameter.empty: "anything"}
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def list_(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            help="agents, problems, attendance or figures; by default the names", metavar="[WHAT]"
-        ),
-    ] = None,
-    as_json: Json = False,
+    what: Annotated[str | None, argument("[WHAT]", _WHAT)] = None, as_json: Json = False
 ) -> None:
     """List agents and problems, or figures with their times.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli import options
 from tacit.cli.display import Line, Told, privacy_lines, tell
@@ -19,45 +18,33 @@ if TYPE_CHECKING:
     from tacit.util.intervals import Interval
 
 
-def offline(
-    log: Annotated[
-        str,
-        typer.Argument(metavar="LOG", help="A .parquet or .csv file, a folder of them, minari:ID."),
-    ],
-    task: Annotated[
-        Path, options.file("The mapping; --init writes one.", "Facts", "TASK.toml")
-    ] = Path("task.toml"),
-    agent: Annotated[
-        str | None,
-        options.option(
-            "Who learns (default: tacit-offline; see tacit list agents).", "Facts", "NAME"
-        ),
-    ] = None,
-    agent_facts: options.AgentFacts = None,
-    epsilon: Annotated[
-        float | None,
-        options.number("Privacy asked for, per person (Minari: per episode).", "Facts"),
-    ] = None,
-    delta: Annotated[float | None, options.number("Likewise (default: 1e-5).", "Facts")] = None,
-    ledger: Annotated[
-        Path | None,
-        options.file("Where charges are kept (default: NAME.ledger by the task).", "Facts"),
-    ] = None,
-    policy: Annotated[
-        Path | None, options.file("Learn nothing: say what this policy is worth.", "Facts")
-    ] = None,
-    out: Annotated[
-        Path | None, options.file("Folder for policy, values and release.", metavar="DIR")
-    ] = None,
-    as_json: options.Json = False,
-    init: Annotated[
-        bool, options.flag("--init", "Write an example to --task and read nothing.")
-    ] = False,
-    simulated: Annotated[
-        bool, options.flag("--simulated", "Seeded noise, for studies: protects nobody.")
-    ] = False,
-    seed: Annotated[int, options.count("Root of the random streams.")] = 0,
-) -> None:
+TASK = Path("task.toml")
+_LEARNER = "Who learns (default: tacit-offline; see tacit list agents)."
+_EPSILON = "Privacy asked for, per person (Minari: per episode)."
+_LEDGER = "Where charges are kept (default: NAME.ledger by the task)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """What ``tacit offline`` takes."""
+
+    log: str = options.argument("LOG", "A .parquet or .csv file, a folder of them, minari:ID.")
+    task: Path = options.path("The mapping; --init writes one.", "Facts", "TASK.toml", TASK)
+    agent: str | None = options.option(_LEARNER, "Facts", "NAME", None, None)
+    agent_facts: options.AgentFacts = None
+    epsilon: float | None = options.number(_EPSILON, "Facts", None)
+    delta: float | None = options.number("Likewise (default: 1e-5).", "Facts", None)
+    ledger: Path | None = options.path(_LEDGER, "Facts")
+    policy: Path | None = options.path("Learn nothing: say what this policy is worth.", "Facts")
+    out: Path | None = options.path("Folder for policy, values and release.", metavar="DIR")
+    as_json: options.Json = False
+    init: bool = options.switch("--init", "Write an example to --task and read nothing.")
+    simulated: bool = options.switch("--simulated", "Seeded noise, for studies: protects nobody.")
+    seed: int = options.count("Root of the random streams.", None, 0)
+
+
+@options.command(LogOptions)
+def offline(request: LogOptions) -> None:
     """Learn a policy from a log, or say what a policy is worth by it.
 
     There is one private release about all people in the log.
@@ -78,29 +65,33 @@ def offline(
 
     Example: tacit offline result --task task.toml --policy other-policy.json
     """
-    if init:
+    log, task, policy, out = request.log, request.task, request.policy, request.out
+    if request.init:
         text = resources.files("tacit.logs").joinpath("example.toml").read_text("utf-8")
         options.write_new(task, text)
         print(f"wrote {task}; say in it what the columns of {log} mean")
         return
-    drawn: dict[str, Any] = {"ledger": ledger, "seed": seed}
-    drawn["noise"] = "simulated" if simulated else "secure"
+    drawn: dict[str, Any] = {"ledger": request.ledger, "seed": request.seed}
+    drawn["noise"] = "simulated" if request.simulated else "secure"
+    epsilon, delta = request.epsilon, request.delta
     if policy is not None:
-        if agent is not None or agent_facts or out is not None:
+        if request.agent is not None or request.agent_facts or out is not None:
             raise InvalidInput(
                 "with --policy nothing is learned or written: leave --agent, -A and --out out"
             )
         drawn |= {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
-        return tell(_evaluated(log, policy, task, drawn), as_json=as_json)
+        tell(_evaluated(log, policy, task, drawn), as_json=request.as_json)
+        return
     from tacit.logs.files import require_empty, save
     from tacit.logs.offline import offline as learn
 
-    learner = options.chosen_agent(agent or "tacit-offline", agent_facts, epsilon, delta)
+    name = request.agent or "tacit-offline"
+    learner = options.chosen_agent(name, request.agent_facts, epsilon, delta)
     if out is not None:
         require_empty(out)
     result = learn(log, task, learner, **drawn)
     files = [] if out is None else save(result, out)
-    tell(Told(result.to_json(), _learned(learner, result), files), as_json=as_json)
+    tell(Told(result.to_json(), _learned(learner, result), files), as_json=request.as_json)
 
 
 def _learned(learner: Agent, result: OfflineResult) -> Iterator[str | Line]:

@@ -11,8 +11,19 @@ import json
 import os
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
@@ -27,6 +38,7 @@ if TYPE_CHECKING:
     from tacit.util.registry import Registered
 
 N = TypeVar("N")
+K = TypeVar("K")
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -114,21 +126,49 @@ def length(text: str | float) -> float:
     return _attempt(text, convert, 'seconds, or text like "90s", "5m", "20h", "30d"')
 
 
+def command(kind: type[K]) -> Callable[[Callable[[K], None]], Callable[..., None]]:
+    """A command whose arguments and options are the fields of a dataclass."""
+    hints, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind)
+    parameters = [p.replace(annotation=hints[p.name]) for p in fields.parameters.values()]
+
+    def of(work: Callable[[K], None]) -> Callable[..., None]:
+        def call(**values: Any) -> None:
+            work(kind(**values))
+
+        call.__doc__, call.__name__ = work.__doc__, work.__name__
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return call
+
+    return of
+
+
+def argument(metavar: str, help: str, default: Any = ...) -> Any:
+    """What has no flag; required unless there is a default."""
+    return typer.Argument(default, metavar=metavar, help=help)
+
+
 def option(
-    help: str, panel: str | None = None, metavar: str | None = None, parser: Any = None
+    help: str,
+    panel: str | None = None,
+    metavar: str | None = None,
+    parser: Callable[[str], Any] | None = None,
+    default: Any = ...,
 ) -> Any:
-    """An option: its sentence, the group it is shown in, how its value is written and read."""
-    return typer.Option(metavar=metavar, parser=parser, help=help, rich_help_panel=panel)
+    """An option: its sentence, the group it is shown in, how its value is written and read.
+
+    What is annotated with it has its default beside it; a field that is one has it here.
+    """
+    return typer.Option(default, metavar=metavar, parser=parser, help=help, rich_help_panel=panel)
 
 
-def count(help: str, panel: str | None = None) -> Any:
+def count(help: str, panel: str | None = None, default: Any = ...) -> Any:
     """An option that takes a whole number."""
-    return option(help, panel, "N", whole)
+    return option(help, panel, "N", whole, default)
 
 
-def number(help: str, panel: str | None = None) -> Any:
+def number(help: str, panel: str | None = None, default: Any = ...) -> Any:
     """An option that takes any number."""
-    return option(help, panel, "NUMBER", real)
+    return option(help, panel, "NUMBER", real, default)
 
 
 def pairs(name: str, help: str, panel: str | None = "Facts") -> Any:
@@ -141,21 +181,29 @@ def file(help: str, panel: str | None = "Output", metavar: str = "FILE") -> Any:
     return option(help, panel, metavar)
 
 
+def path(help: str, panel: str = "Output", metavar: str = "FILE", default: Any = None) -> Any:
+    """A field that takes a path, or none."""
+    return option(help, panel, metavar, None, default)
+
+
 def flag(name: str, help: str, panel: str | None = None) -> Any:
     """An option that takes nothing."""
     return typer.Option(name, help=help, rich_help_panel=panel)
 
 
+def switch(name: str, help: str, panel: str | None = None) -> Any:
+    """A field that takes nothing."""
+    return typer.Option(False, name, help=help, rich_help_panel=panel)
+
+
 def word(help: str, *words: str, metavar: str = "WORD") -> Any:
     """An option that takes one of a few words."""
-    return typer.Option(metavar=metavar, parser=one_of(*words), help=help)
+    return option(help, None, metavar, one_of(*words))
 
 
 Pairs = list[str] | None
-_PROBLEM = typer.Argument(
-    metavar="PROBLEM", help="A name (tacit list problems), gym:ID, play:ID or FILE.py:NAME."
-)
-_AGENT = typer.Argument(metavar="AGENT", help="See: tacit list agents")
+_PROBLEM = argument("PROBLEM", "A name (tacit list problems), gym:ID, play:ID or FILE.py:NAME.")
+_AGENT = argument("AGENT", "See: tacit list agents")
 ProblemName = Annotated[str, _PROBLEM]
 AgentName = Annotated[str, _AGENT]
 OptionalProblem = Annotated[str | None, _PROBLEM]
@@ -178,9 +226,26 @@ Processes = Annotated[int | None, count("Local processes (default: one per core)
 Reveal = Annotated[Pairs, option("Fact told to the learner, e.g. reward.", "Facts", "FACT")]
 Plot = Annotated[Path | None, file("Draw it into a file.")]
 Json = Annotated[bool, flag("--json", "Print one JSON object and nothing else.", "Output")]
-DeploymentFile = Annotated[
-    Path, typer.Argument(metavar="DEPLOYMENT", help="TOML file; --init of serve writes one.")
-]
+DeploymentFile = Annotated[Path, argument("DEPLOYMENT", "TOML file; --init of serve writes one.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """An agent in a problem that has a known truth, and how often people take part."""
+
+    problem: ProblemName
+    agent: AgentName
+    problem_facts: ProblemFacts = None
+    agent_facts: AgentFacts = None
+    epsilon: Epsilon = None
+    delta: Delta = None
+    return_facts: RuleFacts = None
+
+    def chosen(self) -> tuple[Problem, Agent, Participation]:
+        """All three."""
+        problem = chosen_problem(self.problem, self.agent, self.problem_facts)
+        agent = chosen_agent(self.agent, self.agent_facts, self.epsilon, self.delta)
+        return problem, agent, coming(self.return_facts, RULE)[0]
 
 
 def named_problem(name: str, agent: str, facts: Pairs) -> Named:
@@ -258,35 +323,29 @@ LAW: dict[str, Callable[[str], Any]] = {"people": _people, "law": str}
 """How many people come back, and how: what ``-R`` takes besides where they are simulated."""
 
 
-def facts(given: Pairs, flag: str, known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+def facts(group: Pairs, flag: str, known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     """A group of facts; keys that nobody knows are refused with a suggestion."""
-    found = {}
-    for key, text in assignments(given or (), flag).items():
+    values = {}
+    for key, text in assignments(group or (), flag).items():
         if key not in known:
             raise InvalidInput(f"{flag} has no {key!r}{suggestion(key, known)}")
         try:
-            found[key] = known[key](text)
+            values[key] = known[key](text)
         except Unreadable as error:
             raise InvalidInput(f"{flag} {key} = {error.message}") from None
-    return found
-
-
-def rule_of(given: Pairs) -> Participation:
-    """How often one person may take part, from ``-R``."""
-    return coming(given, RULE)[0]
+    return values
 
 
 def coming(
-    given: Pairs, known: Mapping[str, Callable[[str], Any]] | None = None
+    group: Pairs, known: Mapping[str, Callable[[str], Any]] = RULE | LAW
 ) -> tuple[Participation, Attendance]:
     """How often one person may take part, and who comes back when, from ``-R``."""
     from tacit.simulation.attendance import Attendance
     from tacit.task.participation import Participation
 
-    said = facts(given, "-R", {**RULE, **LAW} if known is None else known)
-    how = Attendance(said.pop("law", None), said.pop("people", None))
-    times = said.pop("participations", 1)
-    return Participation(times, **said), how
+    values = facts(group, "-R", known)
+    attendance = Attendance(values.pop("law", None), values.pop("people", None))
+    return Participation(values.pop("participations", 1), **values), attendance
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,53 +18,49 @@ from tacit.errors import InvalidInput
 if TYPE_CHECKING:
     from tacit.experiment import Experiment
     from tacit.experiment_spec import ExperimentSpec
-    from tacit.simulation.result import Result
 
 OWN = {"resume", "plot", "workers", "as_json"}
 """What may be said beside ``--resume``."""
 
-_CHECKPOINTS = options.option(
-    '"log", or n to record every n-th episode.', "Size", "N", options.log_or_whole
-)
-_NOISE = options.option(
-    "simulated, or secure: takes no seed.", "Size", "WORD", options.one_of("simulated", "secure")
-)
+_PRIOR = "Begin with a log: what tacit offline --out wrote."
+_EVERY = '"log", or n to record every n-th episode.'
+_NOISE = options.one_of("simulated", "secure")
 
 
-def run(
-    context: typer.Context,
-    problem: options.OptionalProblem = None,
-    agent: options.OptionalAgent = None,
-    problem_facts: options.ProblemFacts = None,
-    agent_facts: options.AgentFacts = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    return_facts: options.ReturnFacts = None,
-    environment_facts: options.EnvironmentFacts = None,
-    reveal: options.Reveal = None,
-    prior: Annotated[
-        Path | None,
-        options.file("Begin with a log: what tacit offline --out wrote.", "Facts", "DIR"),
-    ] = None,
-    episodes: options.Episodes = 10_000,
-    runs: options.Runs = 4,
-    seed: options.Seed = 0,
-    checkpoints: Annotated[Any, _CHECKPOINTS] = "log",
-    noise: Annotated[str, _NOISE] = "simulated",
-    out: Annotated[
-        Path | None, options.file("Folder for curves, policy, manifest and plot.", metavar="DIR")
-    ] = None,
-    overwrite: Annotated[
-        bool, options.flag("--overwrite", "Replace the result in --out.", "Output")
-    ] = False,
-    plot: options.Plot = None,
-    as_json: options.Json = False,
-    resume: Annotated[
-        Path | None,
-        options.option("Go on with an unfinished --out DIR; takes no facts.", None, "DIR"),
-    ] = None,
-    workers: options.Workers = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What ``tacit run`` takes."""
+
+    context: typer.Context
+    problem: options.OptionalProblem = None
+    agent: options.OptionalAgent = None
+    problem_facts: options.ProblemFacts = None
+    agent_facts: options.AgentFacts = None
+    epsilon: options.Epsilon = None
+    delta: options.Delta = None
+    return_facts: options.ReturnFacts = None
+    environment_facts: options.EnvironmentFacts = None
+    reveal: options.Reveal = None
+    prior: Path | None = options.path(_PRIOR, "Facts", "DIR")
+    episodes: options.Episodes = 10_000
+    runs: options.Runs = 4
+    seed: options.Seed = 0
+    checkpoints: Any = options.option(_EVERY, "Size", "N", options.log_or_whole, "log")
+    noise: str = options.option(
+        "simulated, or secure: takes no seed.", "Size", "WORD", _NOISE, "simulated"
+    )
+    out: Path | None = options.path("Folder for curves, policy, manifest and plot.", metavar="DIR")
+    overwrite: bool = options.switch("--overwrite", "Replace the result in --out.", "Output")
+    plot: options.Plot = None
+    as_json: options.Json = False
+    resume: Path | None = options.option(
+        "Go on with an unfinished --out DIR; takes no facts.", None, "DIR", None, None
+    )
+    workers: options.Workers = None
+
+
+@options.command(RunOptions)
+def run(request: RunOptions) -> None:
     """Run an agent on a problem, known or only played, and score it.
 
     PROBLEM is a name, whose truth is known: the score is regret against its best policy. gym:ID
@@ -78,37 +75,44 @@ def run(
 
     Example: tacit run play:FrozenLake-v1 psrl --episodes 2e3 -E horizon=30
     """
-    from tacit.experiment_spec import ExperimentSpec, recall
-    from tacit.problems.environment import can_only_be_played
+    from tacit.experiment_spec import recall
 
     with one_interrupt():
-        if resume is not None:
-            _refuse_facts(context)
-            _perform(recall(resume), resume, plot, resume=True, workers=workers, as_json=as_json)
-            return
-        if problem is None or agent is None:
-            missing = "PROBLEM" if problem is None else "AGENT"
-            raise InvalidInput(f"Missing argument {missing!r} (see tacit run --help)")
-        rule, attendance = options.coming(return_facts)
-        named = options.named_problem(problem, agent, problem_facts)
-        played = options.facts(environment_facts, "-E", options.PLAYED)
-        if can_only_be_played(named.name):
-            played = {"rewards": (0.0, 1.0), **played}
-        spec = ExperimentSpec(
-            problem=named,
-            agent=options.named_agent(agent, agent_facts, epsilon, delta),
-            episodes=episodes,
-            runs=runs,
-            seed=seed,
-            reveal=tuple(reveal or ()),
-            participation=rule,
-            attendance=attendance,
-            environment=played,
-            prior=None if prior is None else str(prior.resolve()),
-            checkpoints=checkpoints,
-            noise=noise,  # type: ignore[arg-type]
-        )
-        _perform(spec, out, plot, overwrite=overwrite, workers=workers, as_json=as_json)
+        if request.resume is not None:
+            _refuse_facts(request.context)
+            _perform(recall(request.resume), request.resume, request)
+        else:
+            _perform(_spec(request), request.out, request)
+
+
+def _spec(request: RunOptions) -> ExperimentSpec:
+    """What is run; rewards that are played are from 0 to 1 unless ``-E`` says otherwise."""
+    from tacit.experiment_spec import ExperimentSpec
+    from tacit.problems.environment import can_only_be_played
+
+    problem, agent, prior = request.problem, request.agent, request.prior
+    if problem is None or agent is None:
+        missing = "PROBLEM" if problem is None else "AGENT"
+        raise InvalidInput(f"Missing argument {missing!r} (see tacit run --help)")
+    rule, attendance = options.coming(request.return_facts)
+    named = options.named_problem(problem, agent, request.problem_facts)
+    played = options.facts(request.environment_facts, "-E", options.PLAYED)
+    if can_only_be_played(named.name):
+        played = {"rewards": (0.0, 1.0), **played}
+    return ExperimentSpec(
+        problem=named,
+        agent=options.named_agent(agent, request.agent_facts, request.epsilon, request.delta),
+        episodes=request.episodes,
+        runs=request.runs,
+        seed=request.seed,
+        reveal=tuple(request.reveal or ()),
+        participation=rule,
+        attendance=attendance,
+        environment=played,
+        prior=None if prior is None else str(prior.resolve()),
+        checkpoints=request.checkpoints,
+        noise=request.noise,  # type: ignore[arg-type]
+    )
 
 
 def _refuse_facts(context: typer.Context) -> None:
@@ -144,16 +148,7 @@ def _warn_of_few(study: Experiment) -> None:
         print(f"Warning: {warning}.", file=sys.stderr, flush=True)
 
 
-def _perform(
-    spec: ExperimentSpec,
-    out: Path | None,
-    plot: Path | None,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | None = None,
-    as_json: bool = False,
-) -> None:
+def _perform(spec: ExperimentSpec, out: Path | None, request: RunOptions) -> None:
     """Run what was asked for, keep it in a folder, draw it and tell it."""
     from tacit.experiment_spec import PROGRESS, begin
     from tacit.simulation.plot import check_target
@@ -161,34 +156,30 @@ def _perform(
     from tacit.simulation.resume import forget
 
     study = spec.make()
-    problem = study.problem
-    if plot is not None:
-        check_target(plot)
+    played = study.problem.played
+    if request.plot is not None:
+        check_target(request.plot)
     kept = None if out is None else out / PROGRESS
-    if out is not None and not resume:
-        kept = begin(out, spec, overwrite=overwrite)
+    if out is not None and request.resume is None:
+        kept = begin(out, spec, overwrite=request.overwrite)
     _warn_of_few(study)
-    title, score = f"{study.agent.name} on {problem.name}", "return" if problem.played else "regret"
-    with progress_bar(title, study.episodes, score) as progress:
-        result = study.run(workers=workers, progress=progress, resume=kept)
-    files: list[Any] = [] if out is None else [result.save(out, overwrite=overwrite or resume)]
+    title = f"{study.agent.name} on {study.problem.name}"
+    with progress_bar(title, study.episodes, "return" if played else "regret") as progress:
+        result = study.run(workers=request.workers, progress=progress, resume=kept)
+    files: list[Any] = []
+    if out is not None:
+        files += [result.save(out, overwrite=request.overwrite or request.resume is not None)]
     if kept is not None and not result.interrupted:
         forget(kept)
-    files += _pictures(result, out, plot)
+    own = None if out is None else out / ("returns.png" if played else "regret.png")
+    if result.completed:  # over days where people come back, and logarithmic unless one run
+        by, log = "episode" if result.returning is None else "day", len(result.seeds) > 1
+        targets = (name for name in (own, request.plot) if name is not None)
+        files += [result.plot(name, log=log, by=by) for name in targets]
     if out is not None and not result.interrupted:
         files.append(f"{out / POLICY} (see: tacit show {out / POLICY})")
-    tell(told_result(result, files), as_json=as_json)
+    tell(told_result(result, files), as_json=request.as_json)
     if result.interrupted:
-        if out is not None and not as_json:
+        if out is not None and not request.as_json:
             print(f"go on with: tacit run --resume {out}")
         raise typer.Exit(130)
-
-
-def _pictures(result: Result, out: Path | None, plot: Path | None) -> list[Path]:
-    """Curves, over days where people come back, and logarithmic unless there is one run."""
-    if not result.completed:
-        return []
-    own = None if out is None else out / ("returns.png" if result.played else "regret.png")
-    by = "episode" if result.returning is None else "day"
-    log = len(result.seeds) > 1
-    return [result.plot(name, log=log, by=by) for name in (own, plot) if name is not None]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from tacit.cli import options
 from tacit.cli.display import Line, Told, privacy_lines, tell, told_result
+from tacit.cli.options import Json, argument
 
 if TYPE_CHECKING:
     from tacit.learned_policy import LearnedPolicy
-    from tacit.privacy.comparison import Comparison
 
 MOST_LINES = 40
 """Lines of a table that are printed; ``to_frame`` has all of them."""
@@ -23,17 +20,14 @@ WIDTHS = (24, 12, 38)
 """Of the columns: what is seen, when, what to do."""
 
 
+_FILE = argument("FILE", "A policy, the folder of a result, or a JSON with a statement.")
+_OTHER = argument("[OTHER]", "Compare the statements in both.")
+
+
 def show(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="A policy, the folder of a result, or a JSON with a statement."
-        ),
-    ],
-    other: Annotated[
-        Path | None, typer.Argument(metavar="[OTHER]", help="Compare the statements in both.")
-    ] = None,
-    as_json: options.Json = False,
+    file: Annotated[Path, _FILE],
+    other: Annotated[Path | None, _OTHER] = None,
+    as_json: Json = False,
 ) -> None:
     """Print a saved policy or result, or compare two statements.
 
@@ -45,19 +39,16 @@ def show(
 
     Example: tacit show before.json after.json
     """
+    from tacit.learned_policy import load_policy
+    from tacit.simulation.result import Result
+
     if other is not None:
         tell(_compared(file, other), as_json=as_json)
     elif file.is_dir():
-        tell(_result(file), as_json=as_json)
+        tell(told_result(Result.load(file)), as_json=as_json)
     else:
-        tell(_policy(file), as_json=as_json)
-
-
-def _result(folder: Path) -> Told:
-    """The result that a run wrote into a folder."""
-    from tacit.simulation.result import Result
-
-    return told_result(Result.load(folder))
+        learned = load_policy(file)
+        tell(Told(learned.to_json(), _policy_lines(file, learned)), as_json=as_json)
 
 
 def _compared(first: Path, second: Path) -> Told:
@@ -65,27 +56,13 @@ def _compared(first: Path, second: Path) -> Told:
     from tacit.privacy.comparison import compare_statements, read_statement
 
     a, b = read_statement(first), read_statement(second)
-    compared = compare_statements(a, b)
-    return Told(
-        {"a": str(first), "b": str(second), **compared.to_json()},
-        _differences(compared, [f"A: {a.brief()} ({first})", f"B: {b.brief()} ({second})"]),
-    )
-
-
-def _differences(compared: Comparison, heads: Iterable[str]) -> Iterator[str]:
-    yield from heads
-    for difference in compared.differences:
+    comparison = compare_statements(a, b)
+    lines = [f"A: {a.brief()} ({first})", f"B: {b.brief()} ({second})"]
+    for difference in comparison.differences:
         mark = f"  [{difference.stronger} stronger]" if difference.stronger else ""
-        yield f"  {difference.words}{mark}"
-    yield from compared.verdict
-
-
-def _policy(file: Path) -> Told:
-    """A policy with its guarantee."""
-    from tacit.learned_policy import load_policy
-
-    learned = load_policy(file)
-    return Told(learned.to_json(), _policy_lines(file, learned))
+        lines.append(f"  {difference.words}{mark}")
+    files = {"a": str(first), "b": str(second)}
+    return Told({**files, **comparison.to_json()}, [*lines, *comparison.verdict])
 
 
 def _policy_lines(file: Path, learned: LearnedPolicy) -> Iterator[str | Line]:
@@ -132,16 +109,11 @@ def _lines(learned: LearnedPolicy) -> Iterator[Row]:
         yield "input", "steps", "gains on the state, and offset"
         inputs = names.get("inputs") or [str(i) for i in range(learned.sizes["inputs"])]
         for i, name in enumerate(inputs):
-            yield from _spans(
-                name,
-                [_affine(*at) for at in zip(policy.gains[:, i], policy.offsets[:, i], strict=True)],
-            )
+            rules = zip(policy.gains[:, i], policy.offsets[:, i], strict=True)
+            yield from _spans(name, [_affine(*rule) for rule in rules])
         if policy.amplitude:
-            yield (
-                f"excitation of size {policy.amplitude:.3g}",
-                "all",
-                "while learning; act has none",
-            )
+            size = f"excitation of size {policy.amplitude:.3g}"
+            yield size, "all", "while learning; act has none"
         return
     if isinstance(policy, ParametricPolicy):
         yield "output", "layer", f"weights, {policy.kind}"
@@ -153,17 +125,17 @@ def _lines(learned: LearnedPolicy) -> Iterator[Row]:
     actions = names.get("actions") or [str(a) for a in range(learned.sizes["actions"])]
     for s, name in enumerate(states):
         if isinstance(policy, TabularPolicy):
-            said = [actions[a] for a in policy.actions[:, s]]
+            steps = [actions[a] for a in policy.actions[:, s]]
         else:
             assert isinstance(policy, StochasticPolicy)
-            said = [_chances(row, actions) for row in policy.probabilities[:, s]]
-        yield from _spans(name, said)
+            steps = [_chances(row, actions) for row in policy.probabilities[:, s]]
+        yield from _spans(name, steps)
 
 
-def _spans(name: str, said: Sequence[str]) -> Iterator[Row]:
+def _spans(name: str, steps: Sequence[str]) -> Iterator[Row]:
     """One line for each stretch of steps that say the same."""
     first = 0
-    for text, group in itertools.groupby(said):
+    for text, group in itertools.groupby(steps):
         last = first + len(list(group)) - 1
         yield name, str(first) if first == last else f"{first} to {last}", text
         first, name = last + 1, ""
@@ -176,5 +148,5 @@ def _chances(row: Sequence[float], actions: Sequence[str]) -> str:
 
 
 def _affine(gains: Sequence[float], offset: float) -> str:
-    said = ", ".join(f"{gain:.3g}" for gain in gains)
-    return f"[{said}]" + (f" + {offset:.3g}" if offset else "")
+    linear = ", ".join(f"{gain:.3g}" for gain in gains)
+    return f"[{linear}]" + (f" + {offset:.3g}" if offset else "")

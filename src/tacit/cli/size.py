@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -31,37 +32,35 @@ SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
 """States x actions x steps, in place of a problem."""
 
 
-def size(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="WHAT",
-            help="A problem, a deployment file, or states x actions x steps as in 12x4x7.",
-        ),
-    ],
-    agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", help="Left out: the file's.")
-    ] = None,
-    problem_facts: options.ProblemFacts = None,
-    agent_facts: options.AgentFacts = None,
-    epsilon: Annotated[
-        str | None, options.option("To try, as in 1,2,4 (default: 0.5 to 8).", "Facts", "NUMBERS")
-    ] = None,
-    delta: options.Delta = None,
-    return_facts: options.RuleFacts = None,
-    reveal: options.Reveal = None,
-    share: Annotated[
-        float, options.number("Of the gap from the baseline to the best policy.", "Size")
-    ] = 0.5,
-    people: Annotated[int | None, options.count("A population to judge.", "Size")] = None,
-    runs: Annotated[int, options.count("Simulations of each kind.", "Size")] = 8,
-    seed: options.Seed = 0,
-    most: Annotated[int | None, options.count("Largest number of users simulated.", "Size")] = None,
-    seconds: Annotated[float, options.number("About how long, compiling apart.", "Size")] = 60.0,
-    plot: options.Plot = None,
-    as_json: options.Json = False,
-    workers: options.Workers = None,
-) -> None:
+_WHAT = "A problem, a deployment file, or states x actions x steps as in 12x4x7."
+_EPSILONS = "To try, as in 1,2,4 (default: 0.5 to 8)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeOptions:
+    """What ``tacit size`` takes."""
+
+    what: str = options.argument("WHAT", _WHAT)
+    agent: str | None = options.argument("[AGENT]", "Left out: the file's.", None)
+    problem_facts: options.ProblemFacts = None
+    agent_facts: options.AgentFacts = None
+    epsilon: str | None = options.option(_EPSILONS, "Facts", "NUMBERS", None, None)
+    delta: options.Delta = None
+    return_facts: options.RuleFacts = None
+    reveal: options.Reveal = None
+    share: float = options.number("Of the gap from the baseline to the best policy.", "Size", 0.5)
+    people: int | None = options.count("A population to judge.", "Size", None)
+    runs: int = options.count("Simulations of each kind.", "Size", 8)
+    seed: options.Seed = 0
+    most: int | None = options.count("Largest number of users simulated.", "Size", None)
+    seconds: float = options.number("About how long, compiling apart.", "Size", 60.0)
+    plot: options.Plot = None
+    as_json: options.Json = False
+    workers: options.Workers = None
+
+
+@options.command(SizeOptions)
+def size(request: SizeOptions) -> None:
     """How many users until learning pays, and at which epsilon.
 
     By simulation; of a deployment file that names no problem, or of sizes only, on random problems
@@ -79,69 +78,69 @@ def size(
     from tacit.sample_size import Limits, random_experiments, sample_size
     from tacit.simulation.plot import check_target
 
-    if plot is not None:
-        check_target(plot)
-    rule, expected = options.rule_of(return_facts), None
-    levels = None if epsilon is None else options.several(epsilon, "--epsilon", options.real)
-
-    def learner(name: str) -> Agent:
-        return _learner(name, agent_facts, levels, delta)
-
+    what, agent, levels = request.what, request.agent, None
+    runs, seed, people = request.runs, request.seed, request.people
+    if request.plot is not None:
+        check_target(request.plot)
+    rule, _ = options.coming(request.return_facts, options.RULE)
+    if request.epsilon is not None:
+        levels = options.several(request.epsilon, "--epsilon", options.real)
     asked: Sequence[Experiment]
     if what.endswith(".toml"):
-        if problem_facts:
+        if request.problem_facts:
             raise InvalidInput(f"{what} says the sizes itself: leave -P out")
-        if agent is None and (agent_facts or delta is not None):
+        if agent is None and (request.agent_facts or request.delta is not None):
             raise InvalidInput(f"{what} says the agent itself: change it there, or name an agent")
-        other = None if agent is None else learner(agent)
+        other = None if agent is None else _learner(agent, request, levels)
         asked, expected = _reader()(Path(what), rule, other, runs, seed)
+        people = expected if people is None else people
     elif agent is None:
         raise InvalidInput(
             f"tacit size {what} needs an agent, as in tacit size river-swim tacit-joint; "
             "a deployment file (.toml) names its own"
         )
     elif sizes := SIZES.fullmatch(what):
-        if problem_facts:
+        if request.problem_facts:
             raise InvalidInput("sizes say all of the problem: leave -P out")
-        chosen = learner(agent)
-        asked = random_experiments(_task(sizes.groups(), rule, chosen), chosen, runs, seed)
+        learner = _learner(agent, request, levels)
+        asked = random_experiments(_task(sizes.groups(), rule, learner), learner, runs, seed)
     else:
-        problem = options.chosen_problem(what, agent, problem_facts)
-        one = Experiment(problem=problem, agent=learner(agent), episodes=1, runs=runs, seed=seed)
+        problem = options.chosen_problem(what, agent, request.problem_facts)
+        learner = _learner(agent, request, levels)
+        one = Experiment(problem=problem, agent=learner, episodes=1, runs=runs, seed=seed)
         asked = [one.with_(participation=rule)]
-    told = frozenset(reveal or ())
-    experiments = [each.with_(reveal=told) for each in asked]
-    if not as_json:
+    experiments = [each.with_(reveal=frozenset(request.reveal or ())) for each in asked]
+    if not request.as_json:
         _say_rule_of_thumb(experiments[0], levels)
-    with one_interrupt(), _bar(seconds, quiet=as_json) as progress:
-        found = sample_size(
+    with one_interrupt(), _bar(request.seconds, quiet=request.as_json) as progress:
+        result = sample_size(
             experiments,
-            share=share,
-            people=expected if people is None else people,
+            share=request.share,
+            people=people,
             epsilons=levels,
-            limits=Limits(most, seconds),
-            workers=workers,
+            limits=Limits(request.most, request.seconds),
+            workers=request.workers,
             progress=progress,
         )
-    files = [] if plot is None else [found.plot(plot)]
-    lines = (Line(line, wrap=True) for line in found.lines())
-    tell(Told(found.to_json(), lines, files), as_json=as_json)
-    if found.interrupted:
+    files = [] if request.plot is None else [result.plot(request.plot)]
+    lines = (Line(line, wrap=True) for line in result.lines())
+    tell(Told(result.to_json(), lines, files), as_json=request.as_json)
+    if result.interrupted:
         raise typer.Exit(130)
 
 
 def _say_rule_of_thumb(study: Experiment, levels: list[float] | None) -> None:
     """Say on stderr what the agent's own rule asks for, at each epsilon, before anything is run."""
-    agent, found = study.agent, []
+    agent, rules = study.agent, []
     task = study.task or _ruled(study.problem.task(users=1), study.participation, agent)
     for epsilon in levels or [agent.parameters().get("epsilon", 1.0)]:
         tried = dataclasses.replace(agent, epsilon=epsilon) if levels else agent  # type: ignore[type-var]
         needed = tried.users_needed(task) if task.family == "tabular" else None
         if needed is not None:
-            found.append(f"{needed:,} users at epsilon {epsilon:g}")
-    if found:
-        said = f"By its rule of thumb {agent.name} begins to learn at about {', '.join(found)}."
-        print(said, file=sys.stderr)
+            rules.append(f"{needed:,} users at epsilon {epsilon:g}")
+    if rules:
+        begins = f"begins to learn at about {', '.join(rules)}."
+        print(f"By its rule of thumb {agent.name} {begins}", file=sys.stderr)
 
 
 def _ruled(task: Task, rule: Participation, agent: Agent) -> Task:
@@ -162,18 +161,16 @@ def _task(sizes: Sequence[str], rule: Participation, agent: Agent) -> Task:
     return _ruled(Task("tabular", steps, tables, homogeneous=True, users=1), rule, agent)
 
 
-def _learner(
-    name: str, facts: options.Pairs, levels: list[float] | None, delta: float | None
-) -> Agent:
+def _learner(name: str, request: SizeOptions, levels: list[float] | None) -> Agent:
     """The agent at the first of the epsilons, where it takes one."""
     from tacit.agents.catalogue import agents
 
     private = "epsilon" in agents.entry(name).parameters
     if levels is not None and not private:
         raise InvalidInput(f"{name} takes no epsilon: leave it out")
-    in_pairs = any(pair.startswith("epsilon=") for pair in facts or ())
+    in_pairs = any(pair.startswith("epsilon=") for pair in request.agent_facts or ())
     level = (levels or [1.0])[0] if private and not in_pairs else None
-    return options.chosen_agent(name, facts, level, delta)
+    return options.chosen_agent(name, request.agent_facts, level, request.delta)
 
 
 def _reader() -> Reader:
