@@ -8,8 +8,10 @@ whole numbers is refused.
 """
 
 import contextlib
+import importlib
 import math
 import os
+import pkgutil
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
@@ -20,7 +22,8 @@ from unittest import mock
 import numpy as np
 
 from tacit.kernels.raw import randomizers
-from tacit.privacy.finite import bits, sliding, subset
+from tacit.privacy import finite
+from tacit.privacy.finite.oracle import generator
 
 Law = dict[Hashable, Fraction]
 LONGEST = 400
@@ -154,6 +157,11 @@ class _Generator:
         return self.tape.choose(masses)
 
 
+def _followed(rng: Any) -> Any:
+    """What is followed, where a generator is asked for; anything else is refused as ever."""
+    return rng if isinstance(rng, _Generator) else generator(rng)
+
+
 def _refused(*anything: Any, **more: Any) -> None:
     raise AssertionError("entropy was drawn in a way that cannot be followed")
 
@@ -198,8 +206,9 @@ def _plain_kernels() -> Iterator[None]:
         for name, item in vars(randomizers).items():
             if hasattr(item, "py_func"):
                 stack.enter_context(mock.patch.object(randomizers, name, item.py_func))
-        for module in (bits, sliding, subset):
-            stack.enter_context(mock.patch.object(module, "generator", lambda rng: rng))
+        for module in pkgutil.iter_modules(finite.__path__, f"{finite.__name__}."):
+            if hasattr(importlib.import_module(module.name), "generator"):
+                stack.enter_context(mock.patch(f"{module.name}.generator", _followed))
         for name in ("respond", "round_sums"):
             plain = getattr(randomizers, name)
             stack.enter_context(mock.patch(f"tacit.privacy.local.response.{name}", plain))

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from tacit.kernels.raw import randomizers as kernels
-from tacit.privacy.finite.bits import BinaryResponse
+from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.oracle import Randomizer
 from tacit.privacy.finite.subset import SubsetSelection
+
+KNOWN = (SubsetSelection, UnaryEncoding, BinaryResponse)
 
 
 def outputs(randomizer: Randomizer) -> np.ndarray:
     """All reports [outputs, D], as rows of zeros and ones in lexicographic or binary order."""
+    assert isinstance(randomizer, KNOWN), "of another randomizer its contract states the law"
     cells = randomizer.domain
     if not isinstance(randomizer, SubsetSelection):
         return np.array(list(itertools.product((0, 1), repeat=cells)))

@@ -4,7 +4,6 @@ import os
 import secrets
 from fractions import Fraction
 from typing import Any, ClassVar
-from unittest import mock
 
 import numba
 import numpy as np
@@ -15,6 +14,7 @@ from contracts import listed
 from contracts.entropy import Law, secure_law, simulated_law
 from contracts.randomizer import (
     KnownEpsilonContract,
+    OracleContract,
     close,
     convolved,
     independent_bits,
@@ -24,34 +24,7 @@ from tacit.kernels.raw import randomizers as kernels
 from tacit.privacy import SecureNoise, SimulatedNoise
 from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.chances import ONE, happens
-from tacit.privacy.finite.oracle import Oracle
 from tacit.privacy.finite.subset import KaryResponse, SubsetSelection
-
-
-class OracleContract(KnownEpsilonContract):
-    """Of randomizers of one cell; their batches too."""
-
-    def inputs(self, randomizer: Oracle) -> list[int]:
-        return list(range(randomizer.domain))
-
-    @pytest.mark.parametrize("counts", [(1, 0), (1, 1), (2, 1)])
-    def test_batches_have_the_law_of_the_sum_of_their_reports(self, counts) -> None:
-        """As few users as that are drawn one by one; see below for the other way."""
-        for case in self.cases():
-            users = np.resize([*counts, 0, 0, 0], case.domain)
-            found = simulated_law(lambda rng, c=case, u=users: listed.aggregate(c, u, rng))
-            reports = [self.declared(case, x) for x in range(case.domain) for _ in range(users[x])]
-            assert close(found, convolved(reports, case.domain))
-
-    def test_large_batches_have_it_too(self) -> None:
-        """The pass over the cells is taken at once: it costs nothing."""
-        with mock.patch.object(kernels, "PASS_COST", 0):
-            for case in self.cases():
-                if case.domain <= 4:
-                    users = np.resize([2, 1, 0, 0], case.domain)
-                    found = simulated_law(lambda rng, c=case, u=users: listed.aggregate(c, u, rng))
-                    reports = [self.declared(case, x) for x in (0, 0, 1)]
-                    assert close(found, convolved(reports, case.domain))
 
 
 class TestSubsetSelection(OracleContract):
