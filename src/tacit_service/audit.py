@@ -43,12 +43,6 @@ BATCHES = 20
 and the last one, which is not looked at, holds a twentieth of what it shows about the first."""
 
 
-def _as_published(case: Case, first: Publication) -> bool:
-    """Whether the first publication itself asks for what the case is about."""
-    told = first.context
-    return all(np.array_equal(told.get(name, ()), x) for name, x in case.context.items())
-
-
 class ServiceTarget(AuditedRuns):
     """What a running curator publishes when people with one of two lives have taken part.
 
@@ -66,20 +60,21 @@ class ServiceTarget(AuditedRuns):
     @staticmethod
     def require_servable(agent: Agent, bound: BoundAgent, case: Case, first: Publication) -> None:
         """Refuse what the service does not run, or what it runs and nobody outside can aim."""
-        said = None
+        asked = first.context
         if agent.batch_parameter is None or bound.guarantee.model != "joint":
-            said = "no curator of the service runs it"
+            reason = "no curator of the service runs it"
         elif bound.task.known:
-            said = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
-        elif not _as_published(case, first):
-            said = "what it collects depends on numbers that the service itself publishes"
+            reason = f"it was told {', '.join(bound.task.revealed)}, which needs files of its own"
+        elif any(not np.array_equal(asked.get(name, ()), x) for name, x in case.context.items()):
+            reason = "what it collects depends on numbers that the service itself publishes"
         elif bound.task.participations > 1 or bound.task.rule is not None:
-            said = "its people take part once"
-        if said is not None:
-            raise InvalidInput(
-                f"the service path of {agent.name} cannot be audited: {said}; "
-                "tacit-joint on tables can"
-            )
+            reason = "its people take part once"
+        else:
+            return
+        raise InvalidInput(
+            f"the service path of {agent.name} cannot be audited: {reason}; "
+            "tacit-joint on tables can"
+        )
 
     def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
         self._problem, self.people = problem, people
@@ -93,11 +88,8 @@ class ServiceTarget(AuditedRuns):
         shutil.copytree(self._place, self._new)
         self.distance = people[0].distance
         self.family = "other" if self.guarantee.mu is None else "gaussian"
+        self._users = self._deployment.task.users
         self.name = f"all but the last release of a running service with {self._users} users"
-
-    @property
-    def _users(self) -> int:
-        return self._deployment.task.users
 
     @property
     def guarantee(self) -> Guarantee:
@@ -120,9 +112,8 @@ class ServiceTarget(AuditedRuns):
             served, boundaries = 0, collector.planning.boundaries
             while (end := boundaries[(version := collector.policy().version) + 1]) < self._users:
                 public = collector.publications.published(version).publication
-                batch = [
-                    self.people[i].lives[world] for i, world in enumerate(worlds) if not served
-                ]
+                audited = () if served else zip(self.people, worlds, strict=True)
+                batch = [case.lives[world] for case, world in audited]
                 while len(batch) < end - served:
                     batch.append(self._problem.rollout(public.policy, rng))
                 self._upload(collector, batch)
@@ -151,11 +142,8 @@ class ServiceTarget(AuditedRuns):
     def _upload(self, collector: Collector, lives: Sequence[Trajectory]) -> None:
         task = self._deployment.task
         version, made_by = collector.policy().version, rules_hash(collector.rules)
-        lived = [messages.pack_trajectory(life, task.horizon) for life in lives]
-        reports = [
-            IncomingReport(secrets.token_hex(16), version, message, rules=made_by)
-            for message in lived
-        ]
+        sent = [messages.pack_trajectory(life, task.horizon) for life in lives]
+        reports = [IncomingReport(secrets.token_hex(16), version, m, rules=made_by) for m in sent]
         answer = collector.upload(self._deployment.task_id, reports, None)
         refused = [o for o in answer.outcomes if o.outcome != "accepted"]
         if refused:
@@ -185,9 +173,9 @@ def _description(agent: Agent, task: Task, batch: int) -> dict[str, Any]:
     assert agent.batch_parameter is not None  # else it is refused
     own = {**agent.parameters(), agent.batch_parameter: batch}
     sizes = {name: task.sizes[name] for name in ("states", "actions")}
-    told = {"horizon": task.horizon, "homogeneous": task.homogeneous}
+    facts = {"horizon": task.horizon, "homogeneous": task.homogeneous}
     return {
-        "task": {"name": "audit", **sizes, **told},
+        "task": {"name": "audit", **sizes, **facts},
         "agent": {"name": agent.name, **{name: x for name, x in own.items() if x is not None}},
         "population": {"users": BATCHES * batch, "tokens": "shared"},
         "updates": {"minimum_batch": batch},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 1_000_000
 """In one call."""
+TIMING = ("delay", "grace", "accepted_versions", "sending", "taking")
 ACTIONS: dict[str, Word] = {"pause": "paused", "resume": "open", "close": "closed"}
 
 admin = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -61,14 +62,8 @@ def check(path: DeploymentFile, as_json: Json = False) -> None:
         "model": deployment.model,
         "guarantee": deployment.guarantee.to_json(),
         "returning": deployment.returning,
-        "timing": {
-            "duration": deployment.task.duration,
-            "delay": deployment.delay,
-            "grace": deployment.grace,
-            "accepted_versions": deployment.accepted_versions,
-            "sending": deployment.sending,
-            "taking": deployment.taking,
-        },
+        "timing": {"duration": deployment.task.duration}
+        | {name: getattr(deployment, name) for name in TIMING},
         "pace": None if paced is None else asdict(paced),
         "restoring": deployment.restoring,
         "forecast": expected.to_json(),

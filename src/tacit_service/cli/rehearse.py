@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -176,11 +177,7 @@ def _result(
         **_visits(fleet, users),
         "interrupted": interrupted,
         "version": curve[-1]["version"],
-        "value": {
-            "newest": curve[-1]["value"],
-            **references,
-            **people.limits(fleet.terms),
-        },
+        "value": {"newest": curve[-1]["value"], **references, **people.limits(fleet.terms)},
         "measured": people.measured,
         "tenths": tenths,
         "beats": {name: _since(tenths, value) for name, value in references.items()},
@@ -230,13 +227,8 @@ def _tenths(curve: list[dict[str, Any]], users: int) -> list[dict[str, float]]:
 
 def _since(tenths: list[dict[str, float]], value: float) -> int | None:
     """The report from which on every tenth did better; None if the last one did not."""
-    since = None
-    for tenth in tenths:
-        if tenth["value"] <= value:
-            since = None
-        elif since is None:
-            since = int(tenth["from"])
-    return since
+    better = itertools.takewhile(lambda tenth: tenth["value"] > value, reversed(tenths))
+    return min((int(tenth["from"]) for tenth in better), default=None)
 
 
 def _lines(said: dict[str, Any], path: Path) -> Iterator[str | Line]:

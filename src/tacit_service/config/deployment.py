@@ -23,12 +23,7 @@ from tacit.task.task import Task
 from tacit.util import durations
 from tacit.wire import documents, messages
 from tacit.wire.report_rules import rules_of
-from tacit_service.config.sections import (
-    SECTIONS,
-    Settings,
-    UpdatesSection,
-    read_settings,
-)
+from tacit_service.config.sections import SECTIONS, Settings, UpdatesSection, read_settings
 from tacit_service.config.serving import Model, bind, served_model
 from tacit_service.config.task import labels_of, read_task, rule_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from dataclasses import dataclass, fields
@@ -15,6 +16,7 @@ from tacit.task.participation import ANY, MOST, Attendance, Teaches
 from tacit.util.durations import DAY, HOUR, seconds
 from tacit.validate import choice, flag, integer, number
 
+TokenUse = Literal["per-device", "shared"]
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:\d{1,5})?")
 
 
@@ -51,17 +53,15 @@ def pace(value: object, name: str) -> float:
 
 def moment(value: object, name: str) -> float:
     """Unix time of a date and time with an offset."""
-    given = value
-    if isinstance(given, str):
-        try:
-            given = datetime.fromisoformat(given)
-        except ValueError:
-            given = None
-    if not isinstance(given, datetime) or given.tzinfo is None:
+    time = value
+    if isinstance(time, str):
+        with contextlib.suppress(ValueError):
+            time = datetime.fromisoformat(time)
+    if not isinstance(time, datetime) or time.tzinfo is None:
         raise InvalidInput(
             f"{name} = {value!r}, but it must be a time with an offset, like 2026-05-01T08:00:00Z"
         )
-    return given.timestamp()
+    return time.timestamp()
 
 
 def iso(unix: float | None) -> str | None:
@@ -203,9 +203,7 @@ class PopulationSection:
     apart: float = key(seconds, default=0.0)
     renews: float = key(seconds, default=0.0)
     attendance: Attendance = key(choice, default="public", options=get_args(Attendance))
-    tokens: Literal["per-device", "shared"] = key(
-        choice, default="per-device", options=("per-device", "shared")
-    )
+    tokens: TokenUse = key(choice, default="per-device", options=get_args(TokenUse))
     pace: float | None = key(pace, default=None)
 
 

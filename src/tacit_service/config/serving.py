@@ -76,22 +76,16 @@ def bind(
     if served_model(bound, agent) == "local":
         local_privatizer(bound)
     _check_guarantee(bound, name)
-    if task.family == "episodic":
-        _check_batch(bound, minimum_batch)
-    elif own is None:
-        bound = dataclasses.replace(bound, schedule=MinimumBatch(bound.schedule, minimum_batch))
-    return agent, bound
-
-
-def _check_batch(bound: BoundAgent, minimum_batch: int) -> None:
-    """A search plans with batches of its own size: they cannot be made larger afterwards."""
-    size = bound.schedule(0)
-    if size < minimum_batch:
+    search = task.family == "episodic"
+    if search and (size := bound.schedule(0)) < minimum_batch:  # nobody can make them larger
         raise InvalidInput(
             f"a search for {bound.task.users:,} people has batches of {size}, which is below "
             f"minimum_batch = {minimum_batch} in [updates]; lower that, or ask for more privacy or "
             "more people"
         )
+    if own is None and not search:
+        bound = dataclasses.replace(bound, schedule=MinimumBatch(bound.schedule, minimum_batch))
+    return agent, bound
 
 
 def _bind(agent: Agent, task: Task) -> BoundAgent:

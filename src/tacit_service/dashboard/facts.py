@@ -110,8 +110,7 @@ class FactReader:
         if newest >= len(self._versions):
             self._versions += self._collector.publications.timeline(len(self._versions) - 1)
         wanted = chosen(len(self._versions))
-        for forgotten in set(self._estimates) - set(wanted):
-            del self._estimates[forgotten]
+        self._estimates = {v: e for v, e in self._estimates.items() if v in wanted}
         started = time.monotonic()
         for version in wanted:
             now = version == wanted[0] or time.monotonic() - started < PATIENCE

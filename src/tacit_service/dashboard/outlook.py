@@ -132,9 +132,7 @@ class Spending:
 
 def spending(facts: Facts, policies_left: int | None) -> Spending:
     """The budget as far as public numbers tell."""
-    if facts.deployment.model == "joint":
-        return _joint(facts, policies_left)
-    return _local(facts)
+    return _joint(facts, policies_left) if facts.deployment.model == "joint" else _local(facts)
 
 
 def _local(facts: Facts) -> Spending:

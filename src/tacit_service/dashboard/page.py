@@ -170,7 +170,7 @@ def content_security_policy() -> str:
 @cache
 def _hash(name: str) -> str:
     digest = hashlib.sha256(_asset(name).encode()).digest()
-    return "sha256-" + base64.b64encode(digest).decode()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def pace(users_per_day: float) -> str:

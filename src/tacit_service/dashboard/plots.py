@@ -80,10 +80,8 @@ def short(number: float) -> str:
 
 def _round_step(step: float) -> float:
     power = 10.0 ** math.floor(math.log10(step))
-    for factor in (1.0, 2.0, 2.5, 5.0):
-        if step <= factor * power * (1 + 1e-9):
-            return factor * power
-    return 10.0 * power
+    factors = (f for f in (1.0, 2.0, 2.5, 5.0) if step <= f * power * (1 + 1e-9))
+    return next(factors, 10.0) * power
 
 
 WIDE, TALL = 480, 270

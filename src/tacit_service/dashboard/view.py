@@ -22,7 +22,7 @@ from tacit.privacy import sentences
 from tacit.publication import Publication
 from tacit.wire import messages
 from tacit_service.dashboard.facts import Facts
-from tacit_service.dashboard.outlook import Outlook, Spending, outlook_of, spending
+from tacit_service.dashboard.outlook import Spending, outlook_of, spending
 from tacit_service.dashboard.plots import BandPoint
 from tacit_service.dashboard.words import counted, iso, length, percent, real, whole
 from tacit_service.planning.publications import Version
@@ -169,7 +169,14 @@ def build(facts: Facts) -> View:
         value=_value(facts),
         policy=action_map(d, facts.shown, facts.before),
         budget=spending(facts, ahead.policies_left),
-        forecast=_forecast_json(ahead),
+        forecast={
+            "users_left": ahead.users_left,
+            "policies_left": ahead.policies_left,
+            "users_per_day": ahead.users_per_day,
+            "pace_since": ahead.since and iso(ahead.since.published_at),
+            "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
+            "finished_at": None if ahead.finished_at is None else iso(ahead.finished_at),
+        },
         guarantee={
             "statement": guarantee.statement(),
             "meaning": sentences.meaning(guarantee),
@@ -233,8 +240,7 @@ def _value(facts: Facts) -> Value:
 
     names = d.labels["states"] or [str(s) for s in range(task.sizes["states"])]
     users = {v.version: v.users for v in facts.versions}
-    known = [(v, facts.estimates[v]) for v in sorted(facts.estimates) if v in users]
-    known = [(v, e) for v, e in known if e.kind != "none"]
+    known = [(v, e) for v, e in sorted(facts.estimates.items()) if v in users and e.kind != "none"]
     newest = known[-1][1] if known else ValueBand("none")
     supported = bool(known) and newest.hidden <= LARGE
     return Value(
@@ -333,17 +339,6 @@ def _value_meaning(kind: str, facts: Facts) -> str:
     return (
         "The releases of this agent hold no tables to evaluate a policy in: no estimate is shown."
     )
-
-
-def _forecast_json(ahead: Outlook) -> dict[str, Any]:
-    return {
-        "users_left": ahead.users_left,
-        "policies_left": ahead.policies_left,
-        "users_per_day": ahead.users_per_day,
-        "pace_since": ahead.since and iso(ahead.since.published_at),
-        "next_policy_at": None if ahead.next_policy_at is None else iso(ahead.next_policy_at),
-        "finished_at": None if ahead.finished_at is None else iso(ahead.finished_at),
-    }
 
 
 def _health(facts: Facts) -> OperatorHealth:
@@ -446,6 +441,6 @@ def _table(policy: Policy) -> tuple[IntArray, Array | None] | None:
     if isinstance(policy, TabularPolicy):
         return policy.actions, None
     if isinstance(policy, StochasticPolicy):
-        best = np.argmax(policy.probabilities, axis=-1)
-        return best.astype(np.int64), policy.probabilities.max(axis=-1)
+        chances = policy.probabilities
+        return chances.argmax(axis=-1).astype(np.int64), chances.max(axis=-1)
     return None

@@ -161,9 +161,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     charset = parameters.replace(" ", "").replace('"', "")
     if kind.strip() != "application/json" or charset not in ("", "charset=utf-8"):
         raise ApiError(
-            "unsupported_media_type",
-            "the body must be JSON",
-            "send Content-Type: application/json",
+            "unsupported_media_type", "the body must be JSON", "send Content-Type: application/json"
         )
     if request.headers.get("content-encoding", "identity") != "identity":
         raise ApiError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -43,36 +44,29 @@ class Metrics:
         self._hidden = frozenset() if model == "local" else CONTENT_DEPENDENT
         disable_created_metrics()  # type: ignore[no-untyped-call]  # no time of a first count
         self._registry = registry = CollectorRegistry()
-        self.requests = Counter(
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self.requests = counter(
             "tacit_http_requests",
             "Requests answered, by route and class of status.",
             ["task", "route", "status"],
-            registry=registry,
         )
-        self.reports = Counter(
-            "tacit_reports",
-            "Reports received since the start, by outcome.",
-            ["task", "outcome"],
-            registry=registry,
+        self.reports = counter(
+            "tacit_reports", "Reports received since the start, by outcome.", ["task", "outcome"]
         )
-        self.failures = Counter(
-            "tacit_planner_failures",
-            "Rounds of the planner that failed since the start.",
-            ["task"],
-            registry=registry,
+        self.failures = counter(
+            "tacit_planner_failures", "Rounds of the planner that failed since the start.", ["task"]
         ).labels(task)
-        self.seconds = Histogram(
+        self.seconds = histogram(
             "tacit_http_request_duration_seconds",
             "Time to answer, of routes that take nothing from a person.",
             ["task", "route"],
-            registry=registry,
         )
-        self.planning = Histogram(
+        self.planning = histogram(
             "tacit_planner_duration_seconds",
             "Time to absorb a batch, release, plan and publish.",
             ["task"],
             buckets=(0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 1800),
-            registry=registry,
         ).labels(task)
 
     def text(self, status: Status | None) -> bytes:

@@ -58,9 +58,10 @@ class Tokens:
     def authenticate(self, bearer: str) -> Token | None:
         """Whose token it is; None if nobody's, or no longer."""
         wanted = digest(bearer)
+        column = schema.tokens.c.digest
         with self._store.read() as connection:
             row = connection.execute(
-                sa.select(schema.tokens.c.digest, *_COLUMNS).where(schema.tokens.c.digest == wanted)
+                sa.select(column, *_COLUMNS).where(column == wanted)
             ).one_or_none()
         if row is None or not hmac.compare_digest(bytes(row[0]), wanted):
             return None
@@ -70,13 +71,11 @@ class Tokens:
 
     def revoke(self, token: int) -> bool:
         """Refuse a token from now on; False if there is none of that number."""
+        column = schema.tokens.c
+        revoked_at = sa.func.coalesce(column.revoked_at, self._clock())
+        change = schema.tokens.update().where(column.id == token).values(revoked_at=revoked_at)
         with self._store.write() as connection:
-            found = connection.execute(
-                schema.tokens.update()
-                .where(schema.tokens.c.id == token)
-                .values(revoked_at=sa.func.coalesce(schema.tokens.c.revoked_at, self._clock()))
-            )
-        return bool(found.rowcount)
+            return bool(connection.execute(change).rowcount)
 
     def list(self) -> list[Token]:
         """All of them, without what would let anybody in."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -363,14 +364,8 @@ class Intake:
 
 def runs(entries: list[PendingReport]) -> Iterator[list[PendingReport]]:
     """Stretches of consecutive numbers, which are stored together."""
-    run: list[PendingReport] = []
-    for entry in entries:
-        if run and entry.number != run[-1].number + 1:
-            yield run
-            run = []
-        run.append(entry)
-    if run:
-        yield run
+    for _, run in itertools.groupby(enumerate(entries), lambda pair: pair[1].number - pair[0]):
+        yield [entry for _, entry in run]
 
 
 def stale(version: int, newest: int) -> str:

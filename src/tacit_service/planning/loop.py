@@ -59,12 +59,9 @@ class Lease:
     def let_go(self) -> None:
         """Give it back, so that the next one need not wait."""
         row = schema.lease.c
+        mine = schema.lease.update().where(row.name == LEASE, row.holder == self._holder)
         with self._store.write() as connection:
-            connection.execute(
-                schema.lease.update()
-                .where(row.name == LEASE, row.holder == self._holder)
-                .values(holder="")
-            )
+            connection.execute(mine.values(holder=""))
 
     def held(self, connection: sa.Connection) -> bool:
         """Whether anybody has it, as far as can be told from the looks taken so far."""

@@ -191,8 +191,7 @@ class Fleet:
     def _live(self, device: Device, person: int) -> None:
         """One episode in the problem of the person's type, on the person's own luck."""
         rng = np.random.default_rng([self.seed, person])
-        luck = rng.random()
-        self.people.live(device.begin(), rng, luck, self.terms)
+        self.people.live(device.begin(), rng, rng.random(), self.terms)
 
     def settle(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until the planner has caught up; the collector's public numbers then.

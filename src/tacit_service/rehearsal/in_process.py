@@ -75,7 +75,16 @@ def rehearse(
 
     ``users`` come once, at the file's pace, or so many people come back by a law.
     """
-    _check(deployment, returns)
+    if returns is None and deployment.settings.population.pace is None:
+        raise InvalidInput(
+            'people need a pace to come at: write for example pace = "150/day" in [population]'
+        )
+    once = deployment.task.rule is None and deployment.task.participations == 1
+    if returns is not None and (once or deployment.unit != "user"):
+        raise InvalidInput(
+            "people who come back need a token of their own and a rule: write for example "
+            'participations = "any" and tokens = "per-device" in [population]'
+        )
     pace, each = deployment.settings.population.pace, deployment.unit == "user"
     clock = VirtualClock(deployment.settings.window.opens or EPOCH)
     with tempfile.TemporaryDirectory(prefix="tacit-virtual-") as folder:
@@ -109,17 +118,3 @@ def rehearse(
                 yield fleet
             finally:
                 fleet.close()
-
-
-def _check(deployment: Deployment, returns: ReturnPattern | None) -> None:
-    """Refuse people whom the file does not provide for."""
-    if returns is None and deployment.settings.population.pace is None:
-        raise InvalidInput(
-            'people need a pace to come at: write for example pace = "150/day" in [population]'
-        )
-    once = deployment.task.rule is None and deployment.task.participations == 1
-    if returns is not None and (once or deployment.unit != "user"):
-        raise InvalidInput(
-            "people who come back need a token of their own and a rule: write for example "
-            'participations = "any" and tokens = "per-device" in [population]'
-        )

@@ -47,9 +47,10 @@ class TablePeople:
         self.shares: Array = frozen(shares / shares.sum())
         self.problems = tuple(problem for _, problem in types)
         first = self.problems[0]
-        self.horizon, self.states, self.actions = first.horizon, first.states, first.actions
+        self.sizes = first.horizon, first.states, first.actions
+        self.horizon, self.states, self.actions = self.sizes
         for problem in self.problems:
-            if (problem.horizon, problem.states, problem.actions) != self._sizes():
+            if (problem.horizon, problem.states, problem.actions) != self.sizes:
                 raise InvalidInput("all types of people must have the same states and actions")
             if not np.array_equal(problem.pairs.number, first.pairs.number):
                 raise InvalidInput(
@@ -61,9 +62,6 @@ class TablePeople:
         for policy in self.references.values():
             first.check_policy(policy)
         self._cdf = cumulative(self.shares)
-
-    def _sizes(self) -> tuple[int, int, int]:
-        return self.horizon, self.states, self.actions
 
     def person(self, u: float) -> TabularMDP:
         """The problem of a person drawn with the uniform number u."""
@@ -188,7 +186,7 @@ def fleet_population(
     if not isinstance(people, TablePeople):
         raise InvalidInput(f"[fleet] makes a {type(made).__name__}; it must be a tabular problem")
     wanted = task.horizon, task.sizes["states"], task.sizes["actions"]
-    if (people.horizon, people.states, people.actions) != wanted:
+    if people.sizes != wanted:
         raise InvalidInput(
             f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
             f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"

@@ -80,8 +80,8 @@ class VirtualFleet(Fleet):
     def settle(self, patience: float = 0.0) -> dict[str, Any]:
         """The collector's public numbers, when the last batch that is full has been waited for."""
         if self.terms.ticketed:
-            said = self.terms.description
-            self.clock.now += self.terms.task.duration + said["delay"] + said["grace"]
+            facts = self.terms.description
+            self.clock.now += self.terms.task.duration + facts["delay"] + facts["grace"]
         self.plan()
         numbers: dict[str, Any] = self._api.dashboard()
         return numbers

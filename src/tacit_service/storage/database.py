@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 
 class Standing(NamedTuple):
-    """Where the task stands: public numbers."""
+    """Where the task stands: public numbers, at first those of a new one."""
 
     population: int
-    accepted: int
-    version: int
-    served: int
-    published_at: float
-    finished: bool
+    accepted: int = 0
+    version: int = -1
+    served: int = 0
+    published_at: float = 0.0
+    finished: bool = False
 
 
 _ONE = schema.progress.c.id == 1
@@ -112,11 +112,7 @@ class Store:
             chosen = sa.make_url(url).query
             arguments = {name: value for name, value in NOTICE.items() if name not in chosen}
         self.engine = sa.create_engine(
-            url,
-            connect_args=arguments,
-            hide_parameters=True,
-            pool_size=8,
-            max_overflow=32,
+            url, connect_args=arguments, hide_parameters=True, pool_size=8, max_overflow=32
         )
         alone = {} if self.sqlite else {"isolation_level": "AUTOCOMMIT"}
         self._reading = self.engine.execution_options(**alone)

@@ -55,8 +55,8 @@ def erase(collector: Collector, what: What) -> Erased:
         remembered = 0
         if what == "kept":
             gone = gone.where(column.first + column.count <= end)
-            names = Vault.names(connection)
-            names = [name for name in names if _released(name, end, now.version)]
+            stored = Vault.names(connection)
+            names = [name for name in stored if _released(name, end, now.version)]
             Vault.delete(connection, *names)
             values = len(names)
         else:

@@ -41,15 +41,8 @@ def open_identity(
         rows = {"task_id": deployment.task_id, "root": str(root), "ids": deployment.ids}
         for name, value in rows.items():
             db.put_meta(connection, name, value)
-        start = db.Standing(
-            deployment.task.users,
-            accepted=0,
-            version=-1,
-            served=0,
-            published_at=0.0,
-            finished=False,
-        )
-        connection.execute(schema.progress.insert(), {"id": 1, **start._asdict()})
+        start = db.Standing(deployment.task.users)._asdict()
+        connection.execute(schema.progress.insert(), {"id": 1, **start})
         DatabaseLedger.create(connection, deployment)
         if deployment.model == "joint":
             JointMode.create(connection, deployment)
@@ -57,9 +50,8 @@ def open_identity(
     _require_same_terms(connection, deployment, rows.get(TERMS))
     deployment = deployment.as_recorded(rows["task_id"])
     if rows["task_id"] != deployment.task_id:
-        if rows["task_id"] in (
-            documents.task_id(deployment.terms, form) for form in documents.TERMS_FORMS
-        ):
+        forms = (documents.task_id(deployment.terms, form) for form in documents.TERMS_FORMS)
+        if rows["task_id"] in forms:
             raise ServiceRefused(
                 "the database was begun when devices told terminal states apart; they answer "
                 "otherwise now, and the two do not add up. Finish this task with the tacit that "

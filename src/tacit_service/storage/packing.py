@@ -51,14 +51,10 @@ def release_to_bytes(release: Release) -> bytes:
 def release_from_bytes(data: bytes) -> PublicRelease:
     """The same, read back."""
     arrays = from_bytes(data)
-
-    def under(prefix: str) -> dict[str, npt.NDArray[Any]]:
-        return {
-            name.removeprefix(prefix): array
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
-
-    return PublicRelease(
-        int(arrays["users"]), under("block."), under("variance."), str(arrays["source"])
-    )
+    named: dict[str, dict[str, npt.NDArray[Any]]] = {"block": {}, "variance": {}}
+    for name, array in arrays.items():
+        kind, _, block = name.partition(".")
+        if kind in named:
+            named[kind][block] = array
+    users, source = int(arrays["users"]), str(arrays["source"])
+    return PublicRelease(users, named["block"], named["variance"], source)

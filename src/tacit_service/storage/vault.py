@@ -116,16 +116,16 @@ class Vault:
 
     def put(self, connection: sa.Connection, name: str, data: bytes) -> None:
         """Store a value in place of an older one."""
-        connection.execute(_PUT, {"name": name, "data": self.seal(name, data)})
+        self.put_many(connection, {name: data})
 
     def get_many(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, bytes]:
         """Those of some values that are stored; locked until the transaction ends."""
-        column, found = schema.secrets.c, {}
+        column, values = schema.secrets.c, {}
         for some in db.among(column.name, names):
             wanted = sa.select(column.name, column.data).where(some).with_for_update()
             for name, sealed in connection.execute(wanted):
-                found[name] = self.unseal(name, bytes(sealed))
-        return found
+                values[name] = self.unseal(name, bytes(sealed))
+        return values
 
     def put_many(self, connection: sa.Connection, values: Mapping[str, bytes]) -> None:
         """Store many values in place of older ones."""
