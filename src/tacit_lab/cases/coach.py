@@ -22,14 +22,7 @@ from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.problems.tabular import TabularMDP
 from tacit.trajectory import Log
 from tacit.util.intervals import Interval, mean_interval
-from tacit_lab.cases.coach_world import (
-    HABITUATION,
-    MESSAGES,
-    RISK,
-    CoachEnv,
-    coach,
-    fixed_messages,
-)
+from tacit_lab.cases.coach_world import HABITUATION, MESSAGES, RISK, CoachEnv, coach, fixed_messages
 from tacit_lab.cases.outcome import CaseOutcome, LoggedWorld, collect, declared, findings, online
 
 PEOPLE, EPSILONS = (10_000, 100_000), (1.0, 2.0, 4.0, 8.0)

@@ -230,11 +230,7 @@ LEARNERS = Figure(
     quick=Size(1_000, 3, 3, "20 s of processor time, estimated from the full size"),
     parts=learners_parts,
     draw=partial(picture, "linear quadratic control under joint privacy"),
-    claims=(
-        no_harm,
-        *map(at_least_as_good, EPSILONS),
-        far_below_optimism,
-    ),
+    claims=(no_harm, *map(at_least_as_good, EPSILONS), far_below_optimism),
 )
 
 FIGURES = (OPTIMISM, LEARNERS, CERTIFICATE)
