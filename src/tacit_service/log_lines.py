@@ -32,12 +32,12 @@ class _Lines(logging.Formatter):
         """One line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         name, facts = getattr(record, "event", record.name), getattr(record, "facts", {})
-        said = record.getMessage()
+        message = record.getMessage()
         if self._form == "json":
             fixed = {"time": at, "level": record.levelname.lower(), "event": name}
-            return json.dumps({**fixed, "message": said, **facts})
+            return json.dumps({**fixed, "message": message, **facts})
         shown = ", ".join(f"{key}={value}" for key, value in facts.items())
-        return f"{at} {record.levelname} {name}: {said}" + (f" ({shown})" if shown else "")
+        return f"{at} {record.levelname} {name}: {message}" + (f" ({shown})" if shown else "")
 
 
 def configure(form: Form) -> None:

@@ -29,8 +29,8 @@ admin = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 def _one_of(metavar: str, *words: str) -> Any:
     """An argument that is one of a few words."""
-    said = f"{', '.join(words[:-1])} or {words[-1]}"
-    return typer.Argument(metavar=metavar, parser=one_of(*words), help=said)
+    help = f"{', '.join(words[:-1])} or {words[-1]}"
+    return typer.Argument(metavar=metavar, parser=one_of(*words), help=help)
 
 
 @admin.callback(invoke_without_command=True)
@@ -56,7 +56,7 @@ def check(path: DeploymentFile, as_json: Json = False) -> None:
     if wrong := impossible(deployment):
         raise InvalidInput(f"{path}: " + "; and ".join(wrong))
     expected, paced = forecast(deployment.bound), pacing(deployment)
-    said, planned = outlook(path, deployment)
+    verdict, planned = outlook(path, deployment)
     checked = {
         "task_id": deployment.task_id,
         "model": deployment.model,
@@ -71,7 +71,7 @@ def check(path: DeploymentFile, as_json: Json = False) -> None:
     }
     at_pace = [] if paced is None else sentences(paced, deployment.task.users)
     facts = [*facts_of(deployment), *(f"{line}." for line in at_pace)]
-    lines = [*facts, *lines_of(deployment.guarantee, expected), said]
+    lines = [*facts, *lines_of(deployment.guarantee, expected), verdict]
     head = f"{path} is a valid deployment; it would run:"
     tell(Told(checked, [head, *(f"  {line}" for line in lines)]), as_json=as_json)
 
@@ -136,17 +136,17 @@ def tokens(
 
     with _opened(deployment) as collector:
         if action == "list":
-            told = _listed(collector)
+            result = _listed(collector)
         elif action == "revoke":
-            told = _revoked(collector, number)
+            result = _revoked(collector, number)
         else:
             integer(count, "--count", low=1, high=MOST_TOKENS)
             if (out is None) != show:
                 raise InvalidInput(
                     "say where new tokens go: --out FILE, which only you can read, or --show"
                 )
-            told = _issued(collector, role, count, label, out)
-        tell(told, as_json=as_json)
+            result = _issued(collector, role, count, label, out)
+        tell(result, as_json=as_json)
 
 
 @admin.command()
@@ -192,9 +192,9 @@ def erase(
     if what == "all" and not yes:
         raise InvalidInput("this ends the task and cannot be undone; if you mean it, add --yes")
     with _opened(deployment) as collector:
-        said = erasing.erase(collector, "all" if what == "all" else "kept")
-    lines = ["\n  ".join(("erased:", *said.erased)), "\n  ".join(("not erased:", *said.remains))]
-    tell(Told(asdict(said), lines), as_json=as_json)
+        done = erasing.erase(collector, "all" if what == "all" else "kept")
+    lines = ["\n  ".join(("erased:", *done.erased)), "\n  ".join(("not erased:", *done.remains))]
+    tell(Told(asdict(done), lines), as_json=as_json)
 
 
 @admin.command()
@@ -216,10 +216,10 @@ def backup(
 
     read = Deployment.load(deployment)
     files = [str(path) for path in copies.backup(read, to, key=key)]
-    found = copies.drill(read, to) if drill else None
-    lines = [f"wrote {' and '.join(files)}", *([] if found is None else [str(found)])]
-    tell(Told({"files": files, "drill": found and asdict(found)}, lines), as_json=as_json)
-    if found is not None and found.problem:
+    outcome = copies.drill(read, to) if drill else None
+    lines = [f"wrote {' and '.join(files)}", *([] if outcome is None else [str(outcome)])]
+    tell(Told({"files": files, "drill": outcome and asdict(outcome)}, lines), as_json=as_json)
+    if outcome is not None and outcome.problem:
         raise typer.Exit(1)
 
 

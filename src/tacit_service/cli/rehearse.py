@@ -121,8 +121,8 @@ def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool)
             fleet.run(users, watch)
         except KeyboardInterrupt:
             interrupted = True
-    said = _result(fleet, people, users, time.monotonic() - began, interrupted)
-    tell(Told(said, _lines(said, path)), as_json=as_json)
+    result = _result(fleet, people, users, time.monotonic() - began, interrupted)
+    tell(Told(result, _lines(result, path)), as_json=as_json)
 
 
 def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
@@ -212,13 +212,13 @@ def _visits(fleet: Fleet, people: int) -> dict[str, Any]:
 
 def _tenths(curve: list[dict[str, Any]], users: int) -> list[dict[str, float]]:
     """What every tenth of the users could expect on average: one policy explores, many show it."""
-    edges = [*(row["users"] for row in curve[1:]), users]
+    ends = [*(row["users"] for row in curve[1:]), users]
     tenths = []
     for k in range(10):
         low, high = users * k // 10, users * (k + 1) // 10
         shares = [
             max(0, min(end, high) - max(row["users"], low))
-            for row, end in zip(curve, edges, strict=True)
+            for row, end in zip(curve, ends, strict=True)
         ]
         total = sum(share * row["value"] for share, row in zip(shares, curve, strict=True))
         tenths.append({"from": low, "value": total / max(1, sum(shares))})
@@ -231,9 +231,9 @@ def _since(tenths: list[dict[str, float]], value: float) -> int | None:
     return min((int(tenth["from"]) for tenth in better), default=None)
 
 
-def _lines(said: dict[str, Any], path: Path) -> Iterator[str | Line]:
-    users, values, timing = said["users"], said["value"], said["timing"]
-    if said["interrupted"]:
+def _lines(result: dict[str, Any], path: Path) -> Iterator[str | Line]:
+    users, values, timing = result["users"], result["value"], result["timing"]
+    if result["interrupted"]:
         yield Line(f"interrupted; the same command goes on with {path}", style="bold")
     yield Line(
         f"{users['counted']:,} reports counted of {users['population']:,} planned "
@@ -243,18 +243,18 @@ def _lines(said: dict[str, Any], path: Path) -> Iterator[str | Line]:
     )
     if timing["virtual_days"]:
         yield f"  {timing['virtual_days']:.1f} days of virtual time"
-    if "visits" in said:
-        v = said["visits"]
+    if "visits" in result:
+        v = result["visits"]
         yield (
             f"  {v['people']:,} people by the law {v['law']}: {v['participations']:,} "
             f"participations, {v['reported']:,} reported, {v['free_rides']:,} free rides, "
             f"{v['decoys']:,} decoys; {v['refused_by_rule']:,} times the rule did not allow it"
         )
-    yield "  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in said["outcomes"].items())
-    yield f"  policy versions: 0 to {said['version']}"
-    yield f"  value of the newest policy: {values['newest']:.4f} per episode ({said['measured']})"
-    yield f"  of the policies of the last tenth: {said['tenths'][-1]['value']:.4f}"
-    for name, since in said["beats"].items():
+    yield "  outcomes: " + ", ".join(f"{n:,} {o}" for o, n in result["outcomes"].items())
+    yield f"  policy versions: 0 to {result['version']}"
+    yield f"  value of the newest policy: {values['newest']:.4f} per episode ({result['measured']})"
+    yield f"  of the policies of the last tenth: {result['tenths'][-1]['value']:.4f}"
+    for name, since in result["beats"].items():
         when = "not beaten yet" if since is None else f"beaten on average from report {since:,} on"
         yield f"  {name}: {values[name]:.4f}, {when}"
     if "best" in values:

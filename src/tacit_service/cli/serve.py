@@ -149,20 +149,20 @@ def _first_tokens(
     """On the first start: tokens, in files that only their owner can read, or shown this once."""
     if collector.tokens.list():
         return []
-    said: list[str] = []
+    lines: list[str] = []
     roles: list[Role] = ["operator"]
     if deployment.unit == "participation":
         roles.append("device")
     for role in roles:
         if show:
             (token,) = collector.tokens.issue(role, 1, "first")
-            said.append(f"{role.capitalize()} token, shown once: {token}")
+            lines.append(f"{role.capitalize()} token, shown once: {token}")
             continue
         # where the key file is: the deployment file's own folder may be read-only
         file = deployment.key_file.with_name(f"{path.stem}.{role}-token")
         write_tokens(collector, role, 1, "first", file)
-        said.append(f"{role.capitalize()} token: in {file}, for your eyes only")
-    return said
+        lines.append(f"{role.capitalize()} token: in {file}, for your eyes only")
+    return lines
 
 
 def _announce(path: Path, deployment: Deployment, tokens: list[str], host: str, port: int) -> None:
@@ -206,8 +206,8 @@ def _until_told(start: Callable[[], None], stop: Callable[[], None]) -> None:
             "a planner of its own waits for signals that Windows does not have; let tacit serve "
             "plan as well, or run this in WSL or a container"
         )
-    told = (signal.SIGTERM, signal.SIGINT)
-    signal.pthread_sigmask(signal.SIG_BLOCK, told)  # before threads start: they inherit it
+    signals = (signal.SIGTERM, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before threads start: they inherit it
     start()
-    signal.sigwait(told)
+    signal.sigwait(signals)
     stop()

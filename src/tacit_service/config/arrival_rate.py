@@ -114,61 +114,61 @@ def _room(deployment: Deployment) -> float | None:
 
 def impossible(deployment: Deployment) -> list[str]:
     """What cannot be meant, in sentences: each says what to change."""
-    found, room, task = [], _room(deployment), deployment.task
+    mistakes, room, task = [], _room(deployment), deployment.task
     cadence, window = deployment.settings.updates.cadence, deployment.settings.window
     batch, now = first_batch(deployment), pacing(deployment)
     if room is not None and room <= 0.0:
-        found.append(
+        mistakes.append(
             "no report can be due before the task closes: duration and delay are longer than "
             "[window]; close later, or make the episode shorter"
         )
     if window.opens is not None and window.closes is not None:
         if cadence >= window.closes - window.opens:
-            found.append(
+            mistakes.append(
                 "no policy would follow the first one: cadence in [updates] is longer than "
                 "[window]; make it shorter, or close later"
             )
     if batch >= task.users:
-        found.append(
+        mistakes.append(
             f"nothing would be learned: the first batch takes {batch:,} reports and there are "
             f"{task.users:,}; lower minimum_batch in [updates]"
         )
     if now is None:
-        return found
+        return mistakes
     if room is not None and 0.0 < room * now.per_day / DAY < batch:
-        found.append(
+        mistakes.append(
             f"the first batch of {batch:,} would never fill: at {real(now.per_day)} people a day "
             f"{int(room * now.per_day / DAY):,} can report before the task closes; lower "
             "minimum_batch, or close later"
         )
     if now.lost_late is not None and now.lost_late > MOST_LOST:
-        found.append(
+        mistakes.append(
             f"{percent(now.lost_late)} of the reports that come up to {length(LATE)} late would "
             "be lost, and apps are not opened in the second that is due; make grace in [updates] "
             "longer, or leave it out"
         )
-    return found
+    return mistakes
 
 
 def sentences(now: ArrivalForecast, users: int) -> list[str]:
     """What to expect, for the operator."""
-    said = [
+    lines = [
         f"At {real(now.per_day)} people a day: the first policy that learned something after "
         f"{length(now.first_policy)}, then at most one every {length(now.policy_every)}; all "
         f"{users:,} reports after {length(now.complete)}, if nobody drops out"
     ]
     if now.lost_on_time is not None and now.lost_late is not None:
-        said.append(
+        lines.append(
             f"Lost because they come too late: {percent(now.lost_on_time)} of reports on time, "
             f"{percent(now.lost_late)} of those that come up to {length(LATE)} late"
         )
     elif now.spared is not None and now.stale is not None:
-        said.append(
+        lines.append(
             f"Without duration in [task]: an episode that takes up to {length(now.spared)} is "
             f"never lost, one that takes longer than {length(now.stale)} always is"
         )
     if now.arriving < 1.0:
-        said.append(
+        lines.append(
             f"The task closes when {percent(now.arriving)} of the population can have reported"
         )
-    return said
+    return lines

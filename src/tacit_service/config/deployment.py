@@ -186,11 +186,11 @@ class Deployment:
         if self.unit == "participation":
             return "Nobody counts how often a person takes part"
         rule = self.task.rule or Participation(self.task.participations)
-        said = f"One person may take part {rule.in_words()}"
+        sentence = f"One person may take part {rule.in_words()}"
         if self.task.rule is None and rule.times == 1:
-            return said
+            return sentence
         counted = _COUNTED[rule.teaches or "every"].format(" of a period" if rule.period else "")
-        return f"{said}; {counted}"
+        return f"{sentence}; {counted}"
 
     @property
     def most_reports(self) -> int:
@@ -311,11 +311,11 @@ class Deployment:
 
     def _counting_all(self) -> Deployment:
         """What the same file meant before there were rules of participation."""
-        given = self.settings.population
-        more = given.teaches or given.apart or given.renews or given.participations is None
+        own = self.settings.population
+        more = own.teaches or own.apart or own.renews or own.participations is None
         if self.task.rule is None or more:
             return self
-        population = dataclasses.replace(given, teaches="every")
+        population = dataclasses.replace(own, teaches="every")
         settings = dataclasses.replace(self.settings, population=population)
         return self._build(settings, self.folder / f"{self.stem}.toml")
 

@@ -32,13 +32,13 @@ def read(
     ``rule`` says how often people come where the file leaves that open.
     """
     deployment = Deployment.load(path, stored=False)
-    own, again = deployment.task.rule, rule
+    own, fallback = deployment.task.rule, rule
     counts = rule != Participation() and rule == Participation(rule.times)
     if own is not None and own.times is None and counts:  # "any" cannot be simulated
         task = dataclasses.replace(deployment.task, rule=dataclasses.replace(own, times=rule.times))
-        deployment, again = dataclasses.replace(deployment, task=task), Participation()
-    found = experiments(deployment, agent or deployment.agent, runs, seed)
-    return tuple(each.with_(participation=again) for each in found), people(deployment.task)
+        deployment, fallback = dataclasses.replace(deployment, task=task), Participation()
+    plans = experiments(deployment, agent or deployment.agent, runs, seed)
+    return tuple(each.with_(participation=fallback) for each in plans), people(deployment.task)
 
 
 def experiments(
@@ -48,8 +48,8 @@ def experiments(
     task, fleet = deployment.task, dict(deployment.settings.fleet)
     if "problem" not in fleet:
         return random_experiments(task, agent, runs, seed)
-    found = fleet_population(fleet, deployment.folder, task)
-    problem: Problem = found.problem if isinstance(found, SearchPeople) else found.problems[0]
+    made = fleet_population(fleet, deployment.folder, task)
+    problem: Problem = made.problem if isinstance(made, SearchPeople) else made.problems[0]
     one = Experiment(problem=problem, agent=agent, episodes=1, runs=runs, seed=seed, task=task)
     return (one,)
 
@@ -68,7 +68,7 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     """
     try:
         expected = people(deployment.task)
-        found = sample_size(
+        answer = sample_size(
             experiments(deployment, deployment.agent),
             people=expected,
             epsilons=[deployment.agent.parameters()["epsilon"]],
@@ -77,10 +77,10 @@ def outlook(path: Path, deployment: Deployment) -> tuple[str, dict[str, Any] | N
     except InvalidInput as refused:
         return f"Outlook: not simulated ({refused})", None
     few = few_users(deployment.task, deployment.agent)
-    runs = f"{found.runs} simulated runs on {found.simulated}"
-    said = f"{found.verdict} (With 95% confidence, by {runs}.)"
-    said += f" Besides, {few}." if few else ""
-    if not found.warning:
-        return f"Outlook: {said}", found.to_json()
+    runs = f"{answer.runs} simulated runs on {answer.simulated}"
+    sentence = f"{answer.verdict} (With 95% confidence, by {runs}.)"
+    sentence += f" Besides, {few}." if few else ""
+    if not answer.warning:
+        return f"Outlook: {sentence}", answer.to_json()
     more = f"`tacit size {path}` takes its time over it and tries other epsilons"
-    return f"Warning: {said} {more}.", found.to_json()
+    return f"Warning: {sentence} {more}.", answer.to_json()

@@ -43,12 +43,12 @@ def pace(value: object, name: str) -> float:
     >>> pace("86400/day", "pace")
     1.0
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(day|hour|minute)", str(value).strip())
-    if found is None or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(day|hour|minute)", str(value).strip())
+    if match is None or not float(match[1]):
         raise InvalidInput(
             f'{name} = {value!r}, but it must be people per time, like "150/day" or "20/hour"'
         )
-    return float(found[1]) / {"day": DAY, "hour": HOUR, "minute": 60.0}[found[2]]
+    return float(match[1]) / {"day": DAY, "hour": HOUR, "minute": 60.0}[match[2]]
 
 
 def moment(value: object, name: str) -> float:

@@ -50,21 +50,21 @@ def bind(
 
     What the rule leaves open is decided by the agent.
     """
-    given = dict(parameters)
-    name = given.pop("name")
+    options = dict(parameters)
+    name = options.pop("name")
     if not isinstance(name, str):
         raise InvalidInput(f"name in [agent] = {name!r}, but it must be the name of an agent")
-    agent = make_agent(name, **given)
+    agent = make_agent(name, **options)
     own = agent.batch_parameter
     if own is not None:
-        least = given.setdefault(own, minimum_batch)
+        least = options.setdefault(own, minimum_batch)
         if isinstance(least, int) and least < minimum_batch:
             raise InvalidInput(
                 f"{own} = {least} in [agent] makes batches smaller than minimum_batch = "
                 f"{minimum_batch} in [updates], and the noise is calibrated for one of them; leave "
                 f"{own} out, or make both equal"
             )
-        agent = make_agent(name, **given)
+        agent = make_agent(name, **options)
     missing = agent.needs - set(task.known)
     if missing:
         raise InvalidInput(

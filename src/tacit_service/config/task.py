@@ -18,8 +18,8 @@ from tacit_service.config.sections import SearchSection, Settings, TaskSection
 
 def labels_of(named: TaskSection) -> dict[str, list[str] | None]:
     """Names of the states and of the actions, None where they have none."""
-    given = {"states": named.states, "actions": named.actions}
-    return {kind: None if isinstance(x, int) else list(x) for kind, x in given.items()}
+    labels = {"states": named.states, "actions": named.actions}
+    return {kind: None if isinstance(x, int) else list(x) for kind, x in labels.items()}
 
 
 def _count(labels: tuple[str, ...] | int) -> int:
@@ -126,7 +126,7 @@ def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
     S, A, names = _count(named.states), _count(named.actions), labels_of(named)
     ends = terminals(named.terminal or (), S, names["states"])
     may = allowed_flags(named.allowed, ends, (S, A), names["actions"])
-    found: dict[str, npt.NDArray[Any]] = {}
+    facts: dict[str, npt.NDArray[Any]] = {}
     if ends.any():
         low, high = named.reward_range
         if not low <= 0.0 <= high:
@@ -134,16 +134,16 @@ def _declared(named: TaskSection) -> dict[str, npt.NDArray[Any]]:
                 f"reward_range = [{low:g}, {high:g}] in [task], but it must hold 0 where there are "
                 "terminal states: that is what they pay"
             )
-        found["terminal"], found["end_reward"] = ends, np.asarray(-low / (high - low))
+        facts["terminal"], facts["end_reward"] = ends, np.asarray(-low / (high - low))
     if not may[~ends].all():
-        found["allowed"] = may
+        facts["allowed"] = may
     if named.returns is not None:
         low, high = named.reward_range
         ends_of = np.array(named.returns) - named.horizon * low
-        found["returns"] = np.maximum(ends_of / (high - low), 0.0)
+        facts["returns"] = np.maximum(ends_of / (high - low), 0.0)
     if named.start is not None:
-        found["initial"] = start_law(named.start, ends, names["states"])
-    return found
+        facts["initial"] = start_law(named.start, ends, names["states"])
+    return facts
 
 
 def _facts(named: TaskSection, folder: Path) -> dict[str, npt.NDArray[Any]]:
@@ -169,7 +169,7 @@ def _facts(named: TaskSection, folder: Path) -> dict[str, npt.NDArray[Any]]:
 def _array(path: Path, name: str) -> npt.NDArray[Any]:
     """A plain array from a file, never a pickle."""
     try:
-        found: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+        array: npt.NDArray[Any] = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InvalidInput(f"{name}: {path} cannot be read as a .npy file ({error})") from None
-    return found
+    return array

@@ -137,8 +137,8 @@ class FactReader:
 
 def chosen(count: int) -> list[int]:
     """Versions whose value is estimated, the newest first: few, however many there are."""
-    found, version = {count - 1} if count else set(), 1
+    versions, version = {count - 1} if count else set(), 1
     while version < count:
-        found.add(version)
+        versions.add(version)
         version = max(version + 1, round(GROWTH * version))
-    return sorted(found, reverse=True)
+    return sorted(versions, reverse=True)

@@ -72,8 +72,8 @@ def router(collector: Collector) -> APIRouter:
         """What the page says; ``stamp`` changes when it does. ``policy`` is that of ``version``."""
         now = collector.status()  # programs wait for these two, so they are never old
         key = ("json", version, now.accepted, now.version)
-        said: dict[str, Any] = drawings.get(key, lambda: build(facts_of(version)).to_json())
-        return said
+        content: dict[str, Any] = drawings.get(key, lambda: build(facts_of(version)).to_json())
+        return content
 
     return routes
 
@@ -190,9 +190,9 @@ def render(view: View, facts: Facts, window: Window) -> str:
 
     def when(at: float, overdue: str = "") -> Markup:
         """A time in relative words; ``overdue`` replaces them once it lies in the past."""
-        said = overdue if overdue and at <= facts.now else words.relative(at, facts.now)
+        text = overdue if overdue and at <= facts.now else words.relative(at, facts.now)
         return Markup('<time data-relative="{}" datetime="{}" title="{}">{}</time>').format(
-            overdue, words.iso(at), words.moment(at), said
+            overdue, words.iso(at), words.moment(at), text
         )
 
     template = _environment().from_string(_asset("page.html"))
@@ -244,7 +244,7 @@ def _map(shown: ActionMap, versions: Sequence[Version], window: Window) -> dict[
         note = f"There is no version {window.version}; version {shown.version} is shown."
     newest = [v.version for v in versions[-MOST_CHOICES:]]
     whole = S <= PAGE_STATES and H <= PAGE_STEPS
-    said = f"Action map of {S} states and {H} steps; the table below says the same in letters"
+    sentence = f"Action map of {S} states and {H} steps; the table below says the same in letters"
     return {
         "version": shown.version,
         "choices": sorted({*newest, shown.version}, reverse=True),
@@ -259,7 +259,7 @@ def _map(shown: ActionMap, versions: Sequence[Version], window: Window) -> dict[
         "stages": stages,
         "rows": rows,
         "note": note,
-        "overview": None if whole else plots.overview(shown.table, said),
+        "overview": None if whole else plots.overview(shown.table, sentence),
     }
 
 

@@ -122,8 +122,8 @@ def users_over_time(
     parts.append(_dot("now", x.at(now[0]), y.at(now[1])))
     if top == population:
         parts.append(_level(y.at(population), "population"))
-    said = f"{now[1]:,} reports counted so far, {points[-1][1]:,} of them in the newest policy."
-    return _frame("Reports over time", said, x, y, "time (UTC)", "reports", parts)
+    sentence = f"{now[1]:,} reports counted so far, {points[-1][1]:,} of them in the newest policy."
+    return _frame("Reports over time", sentence, x, y, "time (UTC)", "reports", parts)
 
 
 def value_over_users(
@@ -154,30 +154,30 @@ def value_over_users(
         _dot("now", x.at(newest.users), y.at(newest.middle)),
         *most,
     ]
-    said = f"After {newest.users:,} reports {newest.middle:.4g}, " + (
+    sentence = f"After {newest.users:,} reports {newest.middle:.4g}, " + (
         f"with a band from {newest.low:.4g} to {newest.high:.4g}."
         if newest.low < newest.high
         else "with no band."
     )
-    return _frame(name, said, x, y, "reports", "value", parts)
+    return _frame(name, sentence, x, y, "reports", "value", parts)
 
 
-def bar(share: float, said: str) -> Markup:
+def bar(share: float, sentence: str) -> Markup:
     """A share of a whole."""
     filled = round(100 * min(max(share, 0.0), 1.0), 2)
     return Markup(
         '<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" '
         'aria-label="{}"><rect class="empty" width="100" height="4"/>'
         '<rect class="full" width="{}" height="4"/></svg>'
-    ).format(said, filled)
+    ).format(sentence, filled)
 
 
-def overview(actions: Sequence[Sequence[int]], said: str) -> Markup:
+def overview(actions: Sequence[Sequence[int]], sentence: str) -> Markup:
     """A large action map at a glance: one coloured cell per state (down) and stage (across).
 
     Args:
         actions: of every stage, by state.
-        said: the sentence that goes with it.
+        sentence: what it shows.
     """
     stages, states = len(actions), len(actions[0])
     parts = []
@@ -194,7 +194,7 @@ def overview(actions: Sequence[Sequence[int]], said: str) -> Markup:
     return Markup(
         '<svg class="overview" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
         'aria-label="{}" shape-rendering="crispEdges">{}</svg>'
-    ).format(stages, states, said, Markup("").join(parts))
+    ).format(stages, states, sentence, Markup("").join(parts))
 
 
 COLOURS = 8
@@ -219,7 +219,7 @@ def _level(y: float, word: str) -> Markup:
 
 
 def _frame(
-    title: str, said: str, x: Axis, y: Axis, across: str, up: str, parts: Sequence[Markup]
+    title: str, desc: str, x: Axis, y: Axis, across: str, up: str, parts: Sequence[Markup]
 ) -> Markup:
     """Grid, marks, words and what is drawn over them."""
     floor = TALL - BOTTOM
@@ -240,7 +240,7 @@ def _frame(
     return Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">'
         "<title>{}</title><desc>{}</desc>{}</svg>"
-    ).format(WIDE, TALL, f"{title}. {said}", title, said, Markup("").join([*drawn, names, *parts]))
+    ).format(WIDE, TALL, f"{title}. {desc}", title, desc, Markup("").join([*drawn, names, *parts]))
 
 
 def _anchor(x: float) -> str:

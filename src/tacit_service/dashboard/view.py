@@ -203,15 +203,15 @@ def dishonest(deployment: Deployment, accepted: int, ids: Ids) -> str:
         return (
             "this mechanism states no bound on how far dishonest reports can move what is released"
         )
-    said = (
+    sentence = (
         f"{counted(f, 'dishonest report')} among {whole(n)} can move any one released sum by as "
         f"much as {real_up(f * weight)} honest people can ({real_up(weight)} each), and no further"
     )
     if deployment.model == "joint" or not messages.local_privatizer(deployment.bound).public_step:
-        return said
+        return sentence
     if ids == "token":
-        return f"{said}; which question a report answers follows from its token"
-    return f"{said}; senders choose their ids, so all of them can answer the same question"
+        return f"{sentence}; which question a report answers follows from its token"
+    return f"{sentence}; senders choose their ids, so all of them can answer the same question"
 
 
 def real_up(number: float) -> str:
@@ -279,9 +279,9 @@ def _verdict(newest: ValueBand, users: int, population: int) -> tuple[str, ...]:
             f"Noise still hides {percent(newest.hidden)} of the policy's steps, and about those "
             "the release says nothing: the data do not support an estimate yet.",
         )
-    said = []
+    lines = []
     if newest.hidden >= TOLD:
-        said.append(
+        lines.append(
             f"Noise hides {percent(newest.hidden)} of the policy's steps: about those the estimate "
             "and its band are guesses, drawn evenly."
         )
@@ -289,21 +289,21 @@ def _verdict(newest: ValueBand, users: int, population: int) -> tuple[str, ...]:
         low, _, high = one.gain
         needed = one.users_needed(users)
         if low > 0.0:
-            said.append(f"Better than {one.name}: the band of the gain lies above 0.")
+            lines.append(f"Better than {one.name}: the band of the gain lies above 0.")
         elif high < 0.0:
-            said.append(f"Worse than {one.name}: the band of the gain lies below 0.")
+            lines.append(f"Worse than {one.name}: the band of the gain lies below 0.")
         elif needed is None:
-            said.append(
+            lines.append(
                 f"Not told apart from {one.name}, and the estimate is not above it: no number of "
                 "reports can be named."
             )
         else:
             beyond = ", more than this task is for" if needed > population else ""
-            said.append(
+            lines.append(
                 f"Not yet told apart from {one.name}. If the estimated gain is right, the band "
                 f"excludes 0 after about {whole(needed)} reports{beyond}."
             )
-    return tuple(said)
+    return tuple(lines)
 
 
 def _value_meaning(kind: str, facts: Facts) -> str:
@@ -348,8 +348,8 @@ def _health(facts: Facts) -> OperatorHealth:
     if intact is False:
         state, summary = "trouble", "The ledger of charges is damaged: stop and restore it."
     elif trouble is not None:
-        said = trouble.sentence
-        state, summary = "trouble", f"{said[:1].upper()}{said[1:]}."
+        sentence = trouble.sentence
+        state, summary = "trouble", f"{sentence[:1].upper()}{sentence[1:]}."
     elif now.state == "paused":
         state = "waiting"
         summary = "Paused by its operator: devices keep their reports, and no policy is planned."
@@ -377,11 +377,11 @@ def _health(facts: Facts) -> OperatorHealth:
 
 def _stamp(view: View) -> str:
     """Digest of what is said, times and what follows from them left out."""
-    said = view.to_json()
+    content = view.to_json()
     for moving in ("generated", "stamp", "forecast"):
-        del said[moving]
-    del said["health"]["summary"]
-    text = json.dumps(said, sort_keys=True)
+        del content[moving]
+    del content["health"]["summary"]
+    text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -412,10 +412,10 @@ def action_map(
     deployment: Deployment, shown: Publication, before: Publication | None
 ) -> ActionMap | None:
     """The map of a publication; None where a policy is no table."""
-    found = _table(shown.policy)
-    if found is None:
+    tables = _table(shown.policy)
+    if tables is None:
         return None
-    table, certainty = found
+    table, certainty = tables
     earlier = None if before is None else _table(before.policy)
     S, A = deployment.task.sizes["states"], deployment.task.sizes["actions"]
     return ActionMap(

@@ -120,8 +120,8 @@ def shape(error: Exception) -> ApiError:
         return _http_error(error)
     for kind, (code, hint) in _KINDS.items():
         if isinstance(error, kind):
-            again = {"Retry-After": "60"} if code == "paused" else None
-            return ApiError(code, str(error), hint, again)
+            headers = {"Retry-After": "60"} if code == "paused" else None
+            return ApiError(code, str(error), hint, headers)
     raise error
 
 

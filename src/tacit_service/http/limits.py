@@ -86,8 +86,8 @@ class RequestLimits:
                 await response(exchange.scope, exchange.receive, exchange.send)
         finally:
             self._active -= 1
-            found = getattr(exchange.scope.get("route"), "path", "other")
-            route = UPLOADS if uploaded else found
+            matched = getattr(exchange.scope.get("route"), "path", "other")
+            route = UPLOADS if uploaded else matched
             self.metrics.count_request(route, exchange.status, time.monotonic() - started)
 
     async def _take(self, exchange: _Exchange, upload: Upload) -> None:
@@ -130,8 +130,8 @@ class _Exchange:
         """Pass a part of the answer on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = {name for name, _ in message["headers"]}
-            more = [pair for pair in _ENCODED if pair[0] not in given]
+            names = {name for name, _ in message["headers"]}
+            more = [pair for pair in _ENCODED if pair[0] not in names]
             message["headers"] = [*message["headers"], *more]
             headers = MutableHeaders(scope=message)
             if self._unread:

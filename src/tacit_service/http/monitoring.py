@@ -65,8 +65,8 @@ def monitoring(collector: Collector, auth: Authenticator, metrics: Metrics) -> A
         now = await pulse.status(HEALTH_SECONDS)
         database, planner = isinstance(now, Status), isinstance(now, Status) and now.planner_alive
         status = "ok" if planner else "degraded" if database else "unavailable"
-        found = {"status": status, "tacit": __version__, "database": database, "planner": planner}
-        return JSONResponse(found, 200 if database else 503)
+        body = {"status": status, "tacit": __version__, "database": database, "planner": planner}
+        return JSONResponse(body, 200 if database else 503)
 
     @routes.get("/livez", response_model=models.Alive, responses=documented())
     async def alive() -> Response:
@@ -82,14 +82,14 @@ def monitoring(collector: Collector, auth: Authenticator, metrics: Metrics) -> A
         """Whether reports are kept and policies planned; 503 with the reason if not. Public."""
         now = await pulse.status(READY_SECONDS)
         trouble = now.trouble if isinstance(now, Status) else now
-        found = {
+        body = {
             "ready": trouble is None,
             "reason": trouble and trouble.reason,
             "message": trouble and trouble.sentence,
             "tasks": [] if trouble is None else [collector.deployment.stem],
             "tacit": __version__,
         }
-        return JSONResponse(found, 200 if trouble is None else 503)
+        return JSONResponse(body, 200 if trouble is None else 503)
 
     @routes.get(
         "/metrics",

@@ -73,12 +73,12 @@ class Readiness:
 
     def planner_failed(self, error: Exception) -> None:
         """Note it, tell all processes, and log it if it is something new."""
-        found = trouble_of(error)
+        trouble = trouble_of(error)
         self.failed()
-        if found != self._planner:
-            self._log("planner_failed", found.sentence, level="error", reason=found.reason)
-        self._planner = found
-        self._tell(json.dumps(asdict(found)))
+        if trouble != self._planner:
+            self._log("planner_failed", trouble.sentence, level="error", reason=trouble.reason)
+        self._planner = trouble
+        self._tell(json.dumps(asdict(trouble)))
 
     def planner_works(self, leading: bool) -> None:
         """One round went well; whoever leads says so to all."""
@@ -96,10 +96,10 @@ class Readiness:
         except Paused:
             raise
         except Exception as error:
-            found = trouble_of(error)
-            if self._uploads is None or found.reason != self._uploads.reason:
-                self._log("uploads_failed", found.sentence, level="error", reason=found.reason)
-            self._uploads, self._uploads_at = found, self._steady()
+            trouble = trouble_of(error)
+            if self._uploads is None or trouble.reason != self._uploads.reason:
+                self._log("uploads_failed", trouble.sentence, level="error", reason=trouble.reason)
+            self._uploads, self._uploads_at = trouble, self._steady()
             raise
         if self._uploads is not None:
             self._log("uploads_recovered", "uploads are written again")

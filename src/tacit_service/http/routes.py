@@ -72,8 +72,8 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         sender = await auth.admit(request, "device")
         asked = uploads.validated(models.TICKET, await read_body(request, limits.max_body_bytes))
         named = asked["task_id"], asked["id"], asked["rules"]
-        given = await run_in_threadpool(collector.ticket, *named, sender)
-        return JSONResponse(dataclasses.asdict(given))
+        answer = await run_in_threadpool(collector.ticket, *named, sender)
+        return JSONResponse(dataclasses.asdict(answer))
 
     schema = models.upload_schema(
         deployment.task_id, limits.max_batch, ticketed=deployment.ticketed

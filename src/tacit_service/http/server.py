@@ -56,8 +56,8 @@ class Patient(HttpToolsProtocol):
     @property
     def _waiting(self) -> dict[Patient, None]:
         """All connections of this server without a request, the longest waiting first."""
-        found: dict[Patient, None] = self.server_state.__dict__.setdefault("waiting", {})
-        return found
+        connections: dict[Patient, None] = self.server_state.__dict__.setdefault("waiting", {})
+        return connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of a new connection."""

@@ -87,8 +87,8 @@ class Writer:
             while self._waiting:
                 group = self._take()
                 uploads = [upload for upload, _ in group]
-                found = await loop.run_in_executor(self._thread, self._settle, uploads)
-                for answer, (_, done) in zip(found, group, strict=True):
+                answers = await loop.run_in_executor(self._thread, self._settle, uploads)
+                for answer, (_, done) in zip(answers, group, strict=True):
                     if done.done():  # the client has gone
                         continue
                     if isinstance(answer, Exception):

@@ -117,10 +117,10 @@ class TicketIntake(Intake):
     def assign(self, entries: Sequence[PendingReport]) -> None:
         """Say of every report whose ticket it is; one without is invalid."""
         with self._store.read() as connection:
-            found = find(connection, [entry.identity for entry in entries])
+            tickets = find(connection, [entry.identity for entry in entries])
         for entry in entries:
-            if entry.identity in found:
-                entry.number = found[entry.identity][0]
+            if entry.identity in tickets:
+                entry.number = tickets[entry.identity][0]
                 entry.version = self._boundaries.batch(entry.number)
             else:
                 entry.mark_invalid(
@@ -137,10 +137,10 @@ class TicketIntake(Intake):
         with self._store.write() as connection:
             now, state = db.progress(connection, lock=True), task_state.going(connection)
             shut, closed = is_shut(connection, now.version), self.closed(state)
-            found = find(connection, [entry.identity for entry in entries])
+            tickets = find(connection, [entry.identity for entry in entries])
             fresh: dict[bytes, PendingReport] = {}
             for entry in entries:
-                if found.get(entry.identity, (0, False))[1] or entry.identity in fresh:
+                if tickets.get(entry.identity, (0, False))[1] or entry.identity in fresh:
                     entry.decide("duplicate")
                 elif entry.outcome is None and closed is not None:
                     entry.decide("refused", *closed)
@@ -159,11 +159,11 @@ class TicketIntake(Intake):
 
 def find(connection: sa.Connection, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
     """Number, and whether a report came, of the ids that have a ticket."""
-    found: dict[bytes, tuple[int, bool]] = {}
+    tickets: dict[bytes, tuple[int, bool]] = {}
     for some in db.among(_TABLE.c.id, ids):
         for row in connection.execute(sa.select(_TABLE).where(some)):
-            found[bytes(row.id)] = int(row.number), bool(row.reported)
-    return found
+            tickets[bytes(row.id)] = int(row.number), bool(row.reported)
+    return tickets
 
 
 def is_shut(connection: sa.Connection, version: int) -> bool:

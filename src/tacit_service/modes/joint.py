@@ -274,10 +274,10 @@ class JointMode:
             noise = packing.to_bytes({"noise": self._privatizer.draw(scratch, learner.noise)})
             digest = self._vault.digest(name, content + noise)
         else:
-            again = self._vault.open_for(name, content, known.noise)
-            if again is None:
+            opened = self._vault.open_for(name, content, known.noise)
+            if opened is None:
                 raise self._witness.turned_back(number)
-            noise, digest = again, known.digest
+            noise, digest = opened, known.digest
         with self._store.write() as connection:
             db.progress(connection, lock=True)
             stored = self._vault.get(connection, name)
@@ -298,7 +298,7 @@ class JointMode:
 
         Tickets that no report came for count as zeros.
         """
-        found = 0
+        count = 0
         for first, stored in self._kept(connection, end):
             if not {"rows", "versions"} <= stored.keys():
                 raise InvalidInput(
@@ -308,10 +308,10 @@ class JointMode:
                 )
             for i, row in enumerate(stored["rows"]):
                 if start <= first + i < end:
-                    version, found = int(stored["versions"][i]), found + 1
+                    version, count = int(stored["versions"][i]), count + 1
                     publication = self._publications.publication(version)
                     yield self._privatizer.encode(row, publication, ZeroNoise()), version
-        for _ in range(end - start - found if self._deployment.ticketed else 0):
+        for _ in range(end - start - count if self._deployment.ticketed else 0):
             yield Report(np.zeros(self._privatizer.layout.size, dtype=np.int64)), 0
 
     def _kept(

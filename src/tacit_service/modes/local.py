@@ -124,13 +124,13 @@ class LocalMode:
         self, connection: sa.Connection, start: int, end: int
     ) -> Iterator[tuple[Report, int]]:
         """Kept reports with numbers in [start, end) as the simulator's driver absorbs them."""
-        found = 0
+        count = 0
         for kept in self.kept(connection, start, end):
             coin = self._deployment.coin(kept.identity, kept.number)
             publication = self._publications.publication(kept.version)
-            found += 1
+            count += 1
             yield self._privatizer.collect(kept.message, publication, coin), kept.version
-        for report in self._missing(end - start - found):
+        for report in self._missing(end - start - count):
             yield report, 0
 
     def _missing(self, count: int) -> Iterator[Report]:

@@ -52,11 +52,11 @@ class BatchBoundaries:
 
     def between(self, start: int, end: int) -> list[int]:
         """Boundaries after ``start`` and before ``end``."""
-        found, version = [], self.batch(start) + 1
+        boundaries, version = [], self.batch(start) + 1
         while self[version] < min(end, self._bound.task.users):
-            found.append(self[version])
+            boundaries.append(self[version])
             version += 1
-        return found
+        return boundaries
 
     def _grow(self) -> None:
         last, users = self._boundaries[-1], self._bound.task.users
@@ -129,7 +129,7 @@ class PublicationStore:
         Where it was planned on a release made before, that one is stored already.
         """
         assert learner.publication is not None and learner.release is not None
-        again = learner.agent.plans_again(learner.served)
+        replanned = learner.agent.plans_again(learner.served)
         previous = self.before(learner.publication.version)
         connection.execute(
             schema.publications.insert(),
@@ -138,7 +138,7 @@ class PublicationStore:
                 "users": learner.served,
                 "published_at": time,
                 "body": body(learner.publication, self._deployment, learner.served, previous),
-                "release": b"" if again else packing.release_to_bytes(learner.release),
+                "release": b"" if replanned else packing.release_to_bytes(learner.release),
             },
         )
 

@@ -68,9 +68,9 @@ def verify(planning: Planning) -> Verdict:
             if problem:
                 return Verdict(False, problem, version, learner.served)
         problem = planning.mode.overcounted(connection)
-    said = ledger.statement(planning.store)
-    sound = not problem and said["verified"]
-    return Verdict(sound, problem or said["problem"], newest + 1, learner.served)
+    chain = ledger.statement(planning.store)
+    sound = not problem and chain["verified"]
+    return Verdict(sound, problem or chain["problem"], newest + 1, learner.served)
 
 
 def _absorb_batch(
@@ -93,9 +93,9 @@ def _difference(learner: Learner, planning: Planning, version: int) -> str:
     stored = planning.publications.published(version)
     publication = learner.publish(planner_streams(planning.root, version))
     assert learner.release is not None
-    again = packing.release_from_bytes(packing.release_to_bytes(learner.release))
+    release = packing.release_from_bytes(packing.release_to_bytes(learner.release))
     same = stored.users == learner.served and all(
-        again.blocks[name].tobytes() == block.tobytes()
+        release.blocks[name].tobytes() == block.tobytes()
         for name, block in stored.release.blocks.items()
     )
     if not same:

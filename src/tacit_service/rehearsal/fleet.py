@@ -170,8 +170,8 @@ class Fleet:
             return None
 
     def _device(self, api: Api, person: int, token: str, clock: Callable[[], float]) -> Device:
-        told = f"{self.terms.task_id}:fleet {self.seed}:{person}"
-        name = hashlib.sha256(told.encode()).hexdigest()[:32]
+        identity = f"{self.terms.task_id}:fleet {self.seed}:{person}"
+        name = hashlib.sha256(identity.encode()).hexdigest()[:32]
         return Device(api, None, token=token, report_id=lambda: name, clock=clock, **TRUSTING)
 
     def _settle(self, delivery: Delivery, token: str) -> None:

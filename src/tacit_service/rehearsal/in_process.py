@@ -57,10 +57,10 @@ class InProcessApi(Api):
 
     def upload(self, body: bytes, token: str | None) -> Any:
         """Decide about reports."""
-        given = json.loads(body)
-        reports = [IncomingReport(**report) for report in given["reports"]]
+        content = json.loads(body)
+        reports = [IncomingReport(**report) for report in content["reports"]]
         sender = None if token is None else self._collector.tokens.authenticate(token)
-        return dataclasses.asdict(self._collector.upload(given.get("task_id"), reports, sender))
+        return dataclasses.asdict(self._collector.upload(content.get("task_id"), reports, sender))
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def rehearse(
                 while planner.step():
                     pass
 
-            given: dict[str, Any] = {
+            parts: dict[str, Any] = {
                 "connect": lambda: InProcessApi(collector),
                 "people": people,
                 "tokens": collector.tokens.issue("device", users if each else 1, "virtual"),
@@ -111,9 +111,9 @@ def rehearse(
                 "plan": plan,
             }
             if returns is None:
-                fleet = VirtualFleet(pace=pace or 0.0, **given)
+                fleet = VirtualFleet(pace=pace or 0.0, **parts)
             else:
-                fleet = ReturningFleet(returns=returns, **given)
+                fleet = ReturningFleet(returns=returns, **parts)
             try:
                 yield fleet
             finally:

@@ -170,11 +170,11 @@ def fleet_population(
     section: Mapping[str, Any], folder: Path, task: Task
 ) -> TablePeople | SearchPeople:
     """The people that the [fleet] section of a deployment names, if they fit its task."""
-    given = dict(section)
-    if "python" in given:
-        made = _call(str(given.pop("python")), folder, given)
-    elif "problem" in given:
-        made = make_problem(str(given.pop("problem")), **given)
+    options = dict(section)
+    if "python" in options:
+        made = _call(str(options.pop("python")), folder, options)
+    elif "problem" in options:
+        made = make_problem(str(options.pop("problem")), **options)
     else:
         raise InvalidInput(
             "the deployment has no simulated people: write [fleet] with problem = "
@@ -191,10 +191,10 @@ def fleet_population(
             f"the people of [fleet] have horizon {people.horizon}, {people.states} states and "
             f"{people.actions} actions, but [task] says {wanted[0]}, {wanted[1]} and {wanted[2]}"
         )
-    theirs, said = people.problems[0].pairs.number >= 0, task.pairs.number >= 0
-    if not np.array_equal(theirs, said):
-        s = int(np.argmax((theirs != said).any(axis=1)))
-        what = [", ".join(map(str, np.flatnonzero(row[s]))) or "none" for row in (theirs, said)]
+    theirs, ours = people.problems[0].pairs.number >= 0, task.pairs.number >= 0
+    if not np.array_equal(theirs, ours):
+        s = int(np.argmax((theirs != ours).any(axis=1)))
+        what = [", ".join(map(str, np.flatnonzero(row[s]))) or "none" for row in (theirs, ours)]
         raise InvalidInput(
             f"the people of [fleet] have other terminal states or allowed actions than [task] "
             f"says: in state {s} they may play {what[0]}, by [task] {what[1]} (none: it is "

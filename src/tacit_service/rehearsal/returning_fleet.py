@@ -91,8 +91,8 @@ class ReturningFleet(VirtualFleet):
                 arrived += 1
                 self._visit(person, arrived)
             if (then := self._devices[person].due()) is not None:
-                again = max(then, self.clock.now + LOOK) if sends else then
-                heapq.heappush(due, (again, next(order), person))
+                at = max(then, self.clock.now + LOOK) if sends else then
+                heapq.heappush(due, (at, next(order), person))
             if sends or self.clock.now - planned >= LOOK:
                 self.plan()
                 planned = self.clock.now

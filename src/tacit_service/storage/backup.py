@@ -141,8 +141,8 @@ def _read(deployment: Deployment, store: Store) -> Drill:
     deployment = deployment.as_recorded(owner)
     if owner != deployment.task_id:
         return Drill(0, 0, "it belongs to another task")
-    found = PublicationStore(deployment, store).history()
-    if [entry.version for entry in found] != list(range(now.version + 1)):
-        return Drill(now.accepted, len(found), "publications are missing")
-    said = ledger.statement(store)
-    return Drill(now.accepted, len(found), "" if said["verified"] else str(said["problem"]))
+    history = PublicationStore(deployment, store).history()
+    if [entry.version for entry in history] != list(range(now.version + 1)):
+        return Drill(now.accepted, len(history), "publications are missing")
+    chain = ledger.statement(store)
+    return Drill(now.accepted, len(history), "" if chain["verified"] else str(chain["problem"]))

@@ -153,11 +153,11 @@ class Store:
         try:
             yield
         except (sa.exc.DBAPIError, sa.exc.TimeoutError, psycopg.Error, sqlite3.Error) as error:
-            said = _in_words(error)
+            trouble = _in_words(error)
             # SQLite remembers damaged pages after their repair
-            if isinstance(said, ServiceRefused):
+            if isinstance(trouble, ServiceRefused):
                 self.engine.dispose()
-            raise said from None
+            raise trouble from None
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -294,8 +294,8 @@ def count_all(
         raw.executemany("INSERT INTO report_ids (id) VALUES (?)", [(one,) for one in ordered])
     except sqlite3.IntegrityError:
         return None
-    found = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
-    return found and (*found, *(raw.execute(_STATE).fetchone() or [None]))
+    totals = raw.execute(_COUNT_SQLITE, {"n": len(ordered)}).fetchone()
+    return totals and (*totals, *(raw.execute(_STATE).fetchone() or [None]))
 
 
 def use_all_tokens(connection: sa.Connection, wanted: Mapping[int, int], most: int) -> bool:

@@ -75,11 +75,11 @@ class DatabaseLedger(LedgerWriter):
         now, earlier = whole_charge(deployment), self._book.entries.get(NODE)
         if earlier is None:
             return now
-        was, said = earlier.charge.to_json(), now.to_json()
-        if not _alike(was, said):
+        was, price = earlier.charge.to_json(), now.to_json()
+        if not _alike(was, price):
             raise ServiceRefused(
                 f"the ledger charged {was} when this task began, and this tacit would charge "
-                f"{said}: it calibrates the noise differently, so it cannot go on with the task. "
+                f"{price}: it calibrates the noise differently, so it cannot go on with the task. "
                 "Use the version that began it, or begin a new task with other people"
             )
         return earlier.charge
@@ -115,15 +115,15 @@ def charged(deployment: Deployment, periods: int) -> str:
         return "The budget is that of one participation."
     if rule is None or not rule.period:
         return "The budget is that of one person, in all their participations together."
-    said = (
+    sentence = (
         f"The budget is that of one person in one period of {in_words(rule.period)}, in all their "
         "participations of it together; in the next period it is whole again."
     )
     if periods < 2:
-        return said
+        return sentence
     total = stated.compose(periods)
     return (
-        f"{said} {periods:,} periods have begun: whoever took part in each of them was charged "
+        f"{sentence} {periods:,} periods have begun: whoever took part in each of them was charged "
         f"({at_most(total.epsilon, 6)}, {at_most(total.delta)}) in all."
     )
 

@@ -126,21 +126,21 @@ def migrate(connection: sa.Connection) -> None:
     scripts = ScriptDirectory.from_config(config)
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-    found = MigrationContext.configure(connection).get_current_heads()
+    heads = MigrationContext.configure(connection).get_current_heads()
     known = {script.revision for script in scripts.walk_revisions()}
-    strange = sorted(set(found) - known)
+    strange = sorted(set(heads) - known)
     if strange:
         raise ServiceRefused(
             f"the database has schema version {', '.join(strange)}, which this tacit does not "
             f"know (it knows {', '.join(sorted(known))}); use the tacit that made it, or a newer "
             "one"
         )
-    if not found and sa.inspect(connection).has_table("progress"):
+    if not heads and sa.inspect(connection).has_table("progress"):
         raise ServiceRefused(
             "the database has tables of a service but no schema version; it is damaged or not "
             "ours: restore it from a backup, or name another database"
         )
-    if set(found) != set(scripts.get_heads()):
+    if set(heads) != set(scripts.get_heads()):
         command.upgrade(config, "head")
 
 
