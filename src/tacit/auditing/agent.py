@@ -150,7 +150,7 @@ def audit(
     if service:
         plans = [*plans, *_service_plans(problem, agent, bound, rng)]
     each = 1 - (1 - confidence) / len(plans)
-    reports = []
+    reports, beside = [], []
     for left, (target, claim) in zip(range(len(plans), 0, -1), plans, strict=True):
         about = f"{target.name}, {target.source} noise"
         reports.append(
@@ -165,12 +165,11 @@ def audit(
                 progress=None if progress is None else _telling(progress, about),
             )
         )
-    beside = [
-        report
-        for report, (target, claim) in zip(reports, plans, strict=True)
-        if claim.model == "local" and type(target) is LearnerTarget
-    ]
-    return AgentAudit(tuple(reports), confidence, tuple(beside), _exact_epsilon(bound), remarks)
+        if claim.model == "local" and type(target) is LearnerTarget:
+            beside.append(reports[-1])
+    laws = [float(pair.epsilon) for pair in bound.privatizer.channels()]
+    exact = bound.task.participations * max(laws) if laws else None
+    return AgentAudit(tuple(reports), confidence, tuple(beside), exact, remarks)
 
 
 def _small(problem: Problem, agent: Agent, rule: Participation) -> BoundAgent:
@@ -198,31 +197,23 @@ def _with_steps(problem: Problem, agent: Agent, rule: Participation, periods: in
 
 def _telling(progress: Callable[[str], None], about: str) -> Callable[[str], None]:
     progress(about)
-    return lambda found: progress(f"{about}: {found}")
+    return lambda words: progress(f"{about}: {words}")
 
 
 def _sources(bound: BoundAgent, secure: bool) -> tuple[list[AuditedSource], tuple[str, ...]]:
     """Which noise to audit, and what to say where there is no secure one."""
     if not bound.privatizer.secure:
-        said = "this noise has no exact sampler, so there is no secure path to audit"
-        return ["simulated"], (said,)
+        why = "this noise has no exact sampler, so there is no secure path to audit"
+        return ["simulated"], (why,)
     if not secure or bound.guarantee.model == "none":
         return ["simulated"], ()
     if bound.privatizer.channels() or find_spec("opendp") is not None:  # finitely many need none
         return ["simulated", "secure"], ()
-    said = (
+    why = (
         "the noise that protects people, because OpenDP draws it and is not installed: "
         "pip install 'tacit[secure]'; simulated noise was audited"
     )
-    return ["simulated"], (said,)
-
-
-def _exact_epsilon(bound: BoundAgent) -> float | None:
-    """Epsilon of one person's reports by their worst pairs of output laws, where there are some."""
-    pairs = bound.privatizer.channels()
-    if not pairs:
-        return None
-    return bound.task.participations * max(float(pair.epsilon) for pair in pairs)
+    return ["simulated"], (why,)
 
 
 Plans = list[tuple[Target, Guarantee]]

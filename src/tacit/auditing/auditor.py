@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -194,7 +194,9 @@ def audit_target(
     Returns:
         The report; "consistent" in it is not a proof of privacy.
     """
-    claim = _claim(claimed_epsilon)
+    claim = claimed_epsilon
+    if claim != math.inf:
+        claim = number(claim, "claimed_epsilon", low=0.0)
     delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
     trials = integer(trials, "trials", low=MIN_TRIALS)
     confidence = number(confidence, "confidence", low=0.0, high=1.0, low_open=True, high_open=True)
@@ -220,7 +222,9 @@ def audit_target(
     for method in methods:  # whose rules were fixed before
         method.see(seen)
     if getattr(target, "separate", True):
-        scores = _learned(seen, target if known else None)
+        scores = [_likelihood(target)] if known else []
+        both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
+        scores += scoring.learned_scores(*both) if all(map(len, both)) else []
         seen = _trial(target, min(trials // 4, rows, pick), rng, gaussian)
         done += len(seen.worlds)
         for method in methods:
@@ -237,19 +241,20 @@ def audit_target(
 
     looks = _looks(done, max(done, trials))
     for until, share in zip(looks, bounds.shares_of_looks(len(looks)), strict=True):
-        for size in _batches(until - done, rows):
-            seen = _trial(target, size, rng, gaussian)
+        while done < until:
+            seen = _trial(target, min(until - done, rows), rng, gaussian)
+            done += len(seen.worlds)
             for method in methods:
                 method.see(seen)
-        done = until
         for method in methods:
             method.update(share)
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
             progress(f"{done:,} trials, epsilon is at least {best:.3g}")
         likely = max(method.estimate for method in methods)
-        near = best >= ENOUGH * _most(claim, distance) and ENOUGH * likely <= claim
-        if best > claim or near:
+        # nearly what the pair can show if the claim is right: epsilon grows with distance
+        most = claim if distance is None else claim * min(distance, 1.0)
+        if best > claim or (best >= ENOUGH * most and ENOUGH * likely <= claim):
             break
     return AuditReport(
         target=target.name,
@@ -262,17 +267,6 @@ def audit_target(
         bounds=tuple(method.bound for method in methods),
         seconds=time.perf_counter() - started,
     )
-
-
-def _claim(epsilon: float) -> float:
-    if isinstance(epsilon, float) and epsilon == math.inf:
-        return epsilon
-    return number(epsilon, "claimed_epsilon", low=0.0)
-
-
-def _most(claim: float, distance: float | None) -> float:
-    """What the audited pair can show if the claim is right, nearly: epsilon grows with distance."""
-    return claim if distance is None else claim * min(distance, 1.0)
 
 
 def _looks(done: int, trials: int) -> list[int]:
@@ -321,20 +315,8 @@ def _usable(target: Target, found: npt.NDArray[Any], trials: int) -> Array:
     return outputs
 
 
-def _learned(seen: _Trials, known: Target | None) -> list[scoring.AuditScore]:
-    """Scores fitted to a sample, and the likelihood where it is known."""
-    own = [] if known is None else [_likelihood(known)]
-    both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
-    return [*own, *(scoring.learned_scores(*both) if all(len(world) for world in both) else [])]
-
-
 def _likelihood(target: Target) -> scoring.AuditScore:
-    """The log-likelihood ratio under the claimed noise."""
-    return scoring.AuditScore("log-likelihood ratio", _checked(target))
-
-
-def _checked(target: Target) -> Callable[[Array], Array]:
-    """The target's score, checked on every use."""
+    """The log-likelihood ratio under the claimed noise, checked on every use."""
 
     def of(outputs: Array) -> Array:
         values: Array = np.asarray(target.score(outputs), dtype=np.float64).round(DIGITS)
@@ -345,9 +327,4 @@ def _checked(target: Target) -> Callable[[Array], Array]:
             )
         return values
 
-    return of
-
-
-def _batches(total: int, size: int) -> Iterator[int]:
-    for done in range(0, total, size):
-        yield min(size, total - done)
+    return scoring.AuditScore("log-likelihood ratio", of)

@@ -12,13 +12,15 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import IntArray
-from tacit.auditing.neighbours import PATIENCE, TRIES, Case, aimed_at, other_step
+from tacit.auditing.neighbours import Case, aimed_at, farthest, other_step, worst_contexts
 from tacit.auditing.recorder import Watched
 from tacit.auditing.targets import AuditedSource, LearnerTarget
 from tacit.learner import BoundAgent
@@ -26,7 +28,7 @@ from tacit.privacy import Noise
 from tacit.privacy.base import AuditRecord
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.statistics.base import LifetimeStatistic, ReadsPublication
+from tacit.statistics.base import LifetimeStatistic
 from tacit.trajectory import Trajectory, together
 
 MOST_VISITS = 4
@@ -111,11 +113,8 @@ def worst_lives(
 
     In further periods the same lives are lived again.
     """
-    statistic, visits, begins = _lifetime(bound), visits_of(bound), batches_of(bound)
-    contexts: Any = (
-        statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
-    )
-    context = next(iter(contexts.values()))
+    visits, begins = visits_of(bound), batches_of(bound)
+    context = next(iter(worst_contexts(bound).values()))
     starts = [len(begins) * p // periods for p in range(periods)]
     case = LifeCase(
         lives=((), ()),
@@ -127,13 +126,10 @@ def worst_lives(
         distance=0.0,
     )
     written = [_with(bound, case, lives) for lives in _written(bound, visits)]
-    best = sorted(written, key=_far)[-CLIMBED:]
-    case = max((_improved(bound, one, rng) for one in best), key=_far)
+    far = attrgetter("distance")
+    best = sorted(written, key=far)[-CLIMBED:]
+    case = max((farthest(one, partial(_changed, bound, rng=rng)) for one in best), key=far)
     return dataclasses.replace(case, otherwise=_reaction(bound, case))
-
-
-def _far(case: LifeCase) -> float:
-    return case.distance
 
 
 def _lifetime(bound: BoundAgent) -> LifetimeStatistic:
@@ -215,26 +211,13 @@ def distance(bound: BoundAgent, case: LifeCase) -> float:
     return math.sqrt(squared / (len(cuts) + 1)) / bound.guarantee.mu
 
 
-def _improved(bound: BoundAgent, case: LifeCase, rng: np.random.Generator) -> LifeCase:
-    """Climb: changes of a step of one life, or of both."""
-    in_vain = 0
-    for _ in range(TRIES):
-        if case.distance > 1.0 - 1e-6 or in_vain > PATIENCE:
-            break
-        other = _with(bound, case, _changed(bound, case.lives, rng))
-        in_vain = 0 if other.distance > case.distance + 1e-9 else in_vain + 1
-        if other.distance >= case.distance:
-            case = other
-    return case
-
-
-def _changed(bound: BoundAgent, lives: LifePair, rng: np.random.Generator) -> LifePair:
+def _changed(bound: BoundAgent, case: LifeCase, rng: np.random.Generator) -> LifeCase:
     """The same lives but for a step of one participation, in one of them or in both."""
-    changed = [list(life) for life in lives]
+    changed = [list(life) for life in case.lives]
     for life in changed if rng.random() < 0.5 else [changed[int(rng.integers(2))]]:
         visit = int(rng.choice([i for i, trip in enumerate(life) if len(trip.rewards)]))
         life[visit] = other_step(bound, life[visit], rng)
-    return tuple(changed[0]), tuple(changed[1])
+    return _with(bound, case, (tuple(changed[0]), tuple(changed[1])))
 
 
 def _played(trip: Trajectory) -> list[tuple[int, int]]:
@@ -293,16 +276,13 @@ class WatchedLife(Watched):
 
     def _come_back(self, number: int) -> None:
         assert self.publication is not None
-        publication, visit = (
-            aimed_at(self.publication, self._case.context),
-            number % (self._case.visits),
-        )
-        lived = self._lived_by(number)
+        publication = aimed_at(self.publication, self._case.context)
+        lived, visit = self._lived_by(number), number % self._case.visits
         own = self._taught(lived[self._world][visit], publication, 0)
         other = np.zeros_like(own)
-        unlived, who = together([lived[1 - self._world][visit]]), np.zeros(1, dtype=np.int64)
-        coins = np.array([self.served])
-        self._lifetime.add_people(unlived, publication, coins, self._unlived.of(who), other)
+        unlived, coins = together([lived[1 - self._world][visit]]), np.array([self.served])
+        memory = self._unlived.of(np.zeros(1, dtype=np.int64))
+        self._lifetime.add_people(unlived, publication, coins, memory, other)
         self._instead[0][-1][1 - self._world][:] += other - own
         self._add(own, self._report(own, publication, self.served)[0])
 

@@ -9,9 +9,10 @@ audit of a pair that is close together shows little, whatever the noise.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,17 @@ FREE = ("V",)
 
 
 Lives = tuple[Trajectory, Trajectory]
+
+
+class Apart(Protocol):
+    """A pair that lies so far apart, over what the guarantee pays for."""
+
+    @property
+    def distance(self) -> float:
+        """How far."""
+
+
+P = TypeVar("P", bound=Apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +86,22 @@ def worst_cases(
     bound: BoundAgent, publication: Publication, rng: np.random.Generator
 ) -> list[Case]:
     """A bad pair for every kind of report that is ever made, improved by search."""
-    statistic = bound.statistic
-    contexts: Any = (
-        statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
-    )
     cases = []
-    for name, context in contexts.items():
-        aimed = aimed_at(publication, context)
-        lives = statistic.worst_pair()
+    for name, context in worst_contexts(bound).items():
+        aimed, lives = aimed_at(publication, context), bound.statistic.worst_pair()
         try:
             distance = _distance(bound, lives, aimed)
         except InvalidInput:  # the privatizer refuses to be asked that, so it is never sent
             continue
         start = Case(name, lives, aimed, context, distance)
-        cases.append(_improved(bound, start, rng))
+        cases.append(farthest(start, partial(_changed, bound, rng=rng)))
     return cases
+
+
+def worst_contexts(bound: BoundAgent) -> Mapping[str, Any]:
+    """By kind of report, published numbers that bring out most of a person."""
+    statistic: Any = bound.statistic
+    return statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
 
 
 def canaries(bound: BoundAgent, case: Case, most: int, rng: np.random.Generator) -> list[Case]:
@@ -146,22 +159,20 @@ def _distance(bound: BoundAgent, lives: Lives, publication: Publication) -> floa
     return bound.privatizer.relative_shift(first, second, publication)
 
 
-def _improved(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
-    """Climb: changes of one step or of one published number, as long as some remain to be tried."""
+def farthest(pair: P, change: Callable[[P], P]) -> P:
+    """Climb: changes, each kept if the pair does not come closer together."""
     in_vain = 0
     for _ in range(TRIES):
-        if case.distance > 1.0 - 1e-6 or in_vain > PATIENCE:
+        if pair.distance > 1.0 - 1e-6 or in_vain > PATIENCE:
             break
-        changed = _changed(bound, case, rng)
-        distance = _distance(bound, changed.lives, changed.publication)
-        in_vain = 0 if distance > case.distance + 1e-9 else in_vain + 1
-        if distance >= case.distance:
-            case = dataclasses.replace(changed, distance=distance)
-    return case
+        other = change(pair)
+        in_vain = 0 if other.distance > pair.distance + 1e-9 else in_vain + 1
+        pair = other if other.distance >= pair.distance else pair
+    return pair
 
 
 def _changed(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
-    """The same case but for one thing."""
+    """The same case but for one step, or one published number."""
     free = [name for name in FREE if name in case.context]
     if free and rng.random() < 0.2:
         values = np.array(case.context[free[0]])
@@ -169,20 +180,21 @@ def _changed(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
         values[row, rng.integers(values.shape[1])] = values[row, rng.integers(values.shape[1])]
         context = {**case.context, free[0]: values}
         aimed = aimed_at(case.publication, context)
-        return dataclasses.replace(case, context=context, publication=aimed)
+        distance = _distance(bound, case.lives, aimed)
+        return dataclasses.replace(case, context=context, publication=aimed, distance=distance)
     which = int(rng.integers(2))
-    lives = list(case.lives)
-    lives[which] = other_step(bound, lives[which], rng)
+    one, two = case.lives[which], case.lives[1 - which]
+    one = other_step(bound, one, rng)
     if rng.random() < 0.3:  # some improvements need both lives to change at once
-        lives[1 - which] = other_step(bound, lives[1 - which], rng)
-    return dataclasses.replace(case, lives=(lives[0], lives[1]))
+        two = other_step(bound, two, rng)
+    lives = (two, one) if which else (one, two)
+    distance = _distance(bound, lives, case.publication)
+    return dataclasses.replace(case, lives=lives, distance=distance)
 
 
 def other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) -> Trajectory:
     """The same life but for one step, or for one stretch of equal steps."""
-    states, actions, rewards = (
-        np.array(part) for part in (life.states, life.actions, life.rewards)
-    )
+    states, actions, rewards = map(np.array, (life.states, life.actions, life.rewards))
     steps = slice(None) if rng.random() < 0.3 else slice(h := int(rng.integers(len(states))), h + 1)
     if isinstance(life, VectorTrajectory):
         kind = rng.integers(3)

@@ -87,8 +87,8 @@ def learned_scores(world0: Array, world1: Array) -> list[AuditScore]:
     moved = _largest(np.abs(gap) / unit)
     stretched = _largest(np.abs(variances[1] - variances[0]) / unit**2)
     wider = variances[1] >= variances[0]
-    scores = [_coordinate(int(j), bool(gap[j] >= 0.0)) for j in moved[:SINGLE]]
-    scores += [_distance(int(j), float(centre[j]), bool(wider[j])) for j in stretched[:SINGLE]]
+    scores = [_single(j, bool(gap[j] >= 0.0)) for j in moved[:SINGLE]]
+    scores += [_single(j, bool(wider[j]), float(centre[j])) for j in stretched[:SINGLE]]
     varying = moved[spread[moved] > 0.0][:LINEAR]
     if varying.size > 1:
         scores += _linear(world0, world1, varying, spread[varying])
@@ -122,18 +122,17 @@ def strongest_rule(
         up_to = np.searchsorted(ranked, thresholds, side="right")
         spared = up_to - ones[up_to]
         low = int(np.argmax(strength(spared, up_to)))
-        both = thresholds[low] < thresholds[high]
+        least, most = float(thresholds[low]), float(thresholds[high])
         candidates = [
-            (GuessingRule(score, -math.inf, float(thresholds[high])), right[high], made[high]),
-            (GuessingRule(score, float(thresholds[low]), math.inf), spared[low], up_to[low]),
+            (-math.inf, most, right[high], made[high]),
+            (least, math.inf, spared[low], up_to[low]),
         ]
-        if both:
-            rule = GuessingRule(score, float(thresholds[low]), float(thresholds[high]))
-            candidates.append((rule, right[high] + spared[low], made[high] + up_to[low]))
-        for rule, correct, guesses in candidates:
+        if least < most:
+            candidates.append((least, most, right[high] + spared[low], made[high] + up_to[low]))
+        for *ends, correct, guesses in candidates:
             reached = float(strength(int(correct), int(guesses)))
             if reached > record:
-                best, record = rule, reached
+                best, record = GuessingRule(score, *ends), reached
     return best
 
 
@@ -167,19 +166,15 @@ def _largest(statistic: Array) -> IntArray:
     return np.argsort(-statistic, kind="stable")
 
 
-def _coordinate(j: int, up: bool) -> AuditScore:
-    """Larger in world 1: turned around where it is smaller there."""
-    if up:
-        return AuditScore(f"coordinate {j}", lambda outputs: outputs[:, j])
-    return AuditScore(f"minus coordinate {j}", lambda outputs: -outputs[:, j])
+def _single(j: int, up: bool, centre: float | None = None) -> AuditScore:
+    """A coordinate, or its distance from a centre: turned around where it is less in world 1."""
+    name = f"coordinate {j}" if centre is None else f"distance of coordinate {j} from {centre:.4g}"
 
+    def of(outputs: Array) -> Array:
+        values = outputs[:, j] if centre is None else np.abs(outputs[:, j] - centre)
+        return values if up else -values
 
-def _distance(j: int, centre: float, wider: bool) -> AuditScore:
-    """Likewise."""
-    name = f"distance of coordinate {j} from {centre:.4g}"
-    if wider:
-        return AuditScore(name, lambda outputs: np.abs(outputs[:, j] - centre))
-    return AuditScore(f"minus {name}", lambda outputs: -np.abs(outputs[:, j] - centre))
+    return AuditScore(name if up else f"minus {name}", of)
 
 
 def _linear(world0: Array, world1: Array, chosen: IntArray, spread: Array) -> list[AuditScore]:

@@ -169,7 +169,8 @@ class DeviceTarget:
         ratios = np.zeros(len(worlds))
         for coin in np.unique(which).tolist():
             rows, columns = np.nonzero(which == coin)
-            np.add.at(ratios, rows, self._log_ratios(table[rows, columns], coin))
+            asked = *self._lives[coin], self._case.publication
+            np.add.at(ratios, rows, self._privatizer.log_ratio(table[rows, columns], *asked))
         return np.column_stack([ratios, table[:, -1]])
 
     def _send(self, world: int, coin: int, noise: Noise) -> str:
@@ -178,10 +179,6 @@ class DeviceTarget:
         return documents.pack_message(
             documents.device_message(self._bound, own, publication, self._coins[coin], noise)
         )
-
-    def _log_ratios(self, messages: IntArray, coin: int) -> Array:
-        first, second = self._lives[coin]
-        return self._privatizer.log_ratio(messages, first, second, self._case.publication)
 
     def score(self, outputs: Array) -> Array:
         """The log-likelihood ratio of the declared noise."""
