@@ -63,11 +63,6 @@ class CommonNoise:
         self._drawn: dict[bytes, list[IntArray]] = {}
         self._used: dict[bytes, int] = {}
 
-    def begin(self) -> None:
-        """A first run: everything is fresh."""
-        self._drawn.clear()
-        self._used.clear()
-
     def repeat(self) -> None:
         """A second run of what was begun."""
         self._used.clear()
@@ -210,14 +205,14 @@ class AuditedRuns(ABC):
         self, worlds: IntArray, rng: np.random.Generator
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The same, and beside it runs of the other lives on the same draws of noise."""
-        noise = CommonNoise(noise_from(self.source, rng))
+        noise = noise_from(self.source, rng)
         outputs: list[Array] = []
         others: list[Array] = []
         for some in self._runs(worlds):
-            noise.begin()
-            outputs += self._run(some, noise, rng)
-            noise.repeat()
-            others += self._run(1 - some, noise, rng)
+            common = CommonNoise(noise)
+            outputs += self._run(some, common, rng)
+            common.repeat()
+            others += self._run(1 - some, common, rng)
         return np.array(outputs), np.array(others)
 
     def _runs(self, worlds: IntArray) -> Iterator[IntArray]:

@@ -45,6 +45,11 @@ _OVER = "this episode is over: its steps were forgotten before"
 _LAST = f"SELECT {_TIMES} FROM times JOIN joined ON report_id = task_id"
 """Under the name of a task are the times of its last participation, where the task has a rule."""
 
+_USES = """
+SELECT 1 FROM reports WHERE id = :id AND outcome IS NOT :unmade UNION ALL
+SELECT 1 FROM answers WHERE report_id = :id UNION ALL
+SELECT 1 FROM episodes WHERE report_id = :id
+"""
 _COST = """
 SELECT TOTAL(epsilon * periods), TOTAL(delta * periods) FROM (
     SELECT epsilon, delta, MAX(1, (
@@ -257,15 +262,7 @@ class Outbox:
 
     def uses(self, report_id: str) -> bool:
         """Whether a report of that id was made, or an episode will lead to it."""
-        return bool(
-            self._rows(
-                "SELECT 1 FROM reports WHERE id = :id AND outcome IS NOT :unmade UNION ALL "
-                "SELECT 1 FROM answers WHERE report_id = :id UNION ALL "
-                "SELECT 1 FROM episodes WHERE report_id = :id",
-                id=report_id,
-                unmade=UNMADE,
-            )
-        )
+        return bool(self._rows(_USES, id=report_id, unmade=UNMADE))
 
     def refuse_more(self, task_id: str, participations: int) -> None:
         """Raise if every participation of a task is used, by reports made or still to be."""
@@ -359,17 +356,21 @@ class Outbox:
 
     def _episodes(self, table: str, lived: str, column: str, value: str) -> list[StoredEpisode]:
         query = f"""
-            SELECT task_id, kept.report_id, publication, {lived}, number, period, silent, {_TIMES}
+            SELECT task_id, kept.report_id, publication, {lived}, {_TIMES}, number, period, silent
             FROM {table} AS kept JOIN joined USING (task_id) LEFT JOIN times USING (report_id)
             WHERE {column} = ? ORDER BY kept.rowid
         """
-        return [_stored(row) for row in self._rows(query, value)]
+        return [
+            StoredEpisode(
+                task, name, json.loads(policy), json.loads(kept), _times(row[:4]), *row[4:]
+            )
+            for task, name, policy, kept, *row in self._rows(query, value)
+        ]
 
     def _keep_episode(self, table: str, saved: StoredEpisode, lived: Any) -> None:
-        publication, kept = json.dumps(saved.publication), json.dumps(lived)
-        said = saved.number, saved.period, saved.silent
-        row = saved.task_id, saved.report_id, publication, kept, *said
-        self._db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        row = saved.task_id, saved.report_id, json.dumps(saved.publication), json.dumps(lived)
+        rest = saved.number, saved.period, saved.silent
+        self._db.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *rest))
 
     def store(self, waiting: StoredEpisode, body: bytes) -> None:
         """Keep a randomized report, or a decoy, and forget its answer, both or neither."""
@@ -431,12 +432,6 @@ class Outbox:
         with self._change():
             self._db.execute("DELETE FROM reports WHERE id = ?", (report_id,))
             self._forget_times(report_id)
-
-
-def _stored(row: tuple[Any, ...]) -> StoredEpisode:
-    task_id, report_id, publication, steps, number, period, silent, *times = row
-    lived = json.loads(publication), json.loads(steps)
-    return StoredEpisode(task_id, report_id, *lived, _times(times), number, period, silent)
 
 
 def _times(row: Sequence[Any]) -> ReportTimes | None:

@@ -36,9 +36,6 @@ class _Busy(Exception):
         self.seconds = min(asked, LONGEST_PAUSE)
 
 
-_TRY_AGAIN = (httpx.TransportError, _Busy)
-
-
 def _pause(failed: int, error: Exception) -> float:
     """Twice as long each time, or as the collector asks; by half more or less, at random."""
     asked = error.seconds if isinstance(error, _Busy) else 0.0
@@ -134,7 +131,7 @@ class Api:
         for failed in range(self._attempts):
             try:
                 return self._once(method, path, headers, body)
-            except _TRY_AGAIN as error:
+            except (httpx.TransportError, _Busy) as error:
                 trouble = error
             if failed + 1 < self._attempts:
                 self._pause(_pause(failed, trouble))

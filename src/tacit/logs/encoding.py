@@ -154,8 +154,7 @@ def _keys(column: Any, numbered: bool) -> Column:
     from pandas.util import hash_array
 
     if numbered:
-        whole: Column = np.asarray(pc.fill_null(column, 0)).astype(np.int64)
-        return whole
+        return np.asarray(pc.fill_null(column, 0)).astype(np.int64)
     return _by_text(column, lambda t: hash_array(t, categorize=False).view(np.int64), 0)
 
 
@@ -182,8 +181,7 @@ def _moments(column: Any, form: str) -> Column:
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         unit = pa.timestamp("us", getattr(column.type, "tz", None))
         dates = pc.cast(column, unit, safe=False).to_numpy(zero_copy_only=False)
-        found: Column = dates.astype(np.int64)  # NaT is NEVER
-        return found
+        return np.asarray(dates).astype(np.int64)  # NaT is NEVER
 
     def moment(written: bytes) -> int:
         text = written.decode(errors="replace")
