@@ -267,24 +267,20 @@ class WatchedLife(Watched):
         """The next one: the audited person where it is their moment, else somebody new."""
         if self.served in self._case.at:
             self._come_back(self._case.at.index(self.served))
-            return
-        assert self.publication is not None
-        coin = self.served
-        life = problem.rollout(self.publication.for_user(coin).policy, rng)
-        own = self._taught(life, self.publication, coin)
-        self._add(own, self._report(own, self.publication, coin)[0])
+        else:
+            self._other(problem, rng)
 
     def _come_back(self, number: int) -> None:
         assert self.publication is not None
         publication = aimed_at(self.publication, self._case.context)
         lived, visit = self._lived_by(number), number % self._case.visits
-        own = self._taught(lived[self._world][visit], publication, 0)
+        own = self._contributed(lived[self._world][visit], publication, 0)
         other = np.zeros_like(own)
         unlived, coins = together([lived[1 - self._world][visit]]), np.array([self.served])
         memory = self._unlived.of(np.zeros(1, dtype=np.int64))
         self._lifetime.add_people(unlived, publication, coins, memory, other)
         self._instead[0][-1][1 - self._world][:] += other - own
-        self._add(own, self._report(own, publication, self.served)[0])
+        self._send(own, publication, self.served)
 
     def _lived_by(self, number: int) -> LifePair:
         """Both lives; from the second participation on they follow from the first release."""
@@ -295,7 +291,7 @@ class WatchedLife(Watched):
             self._plan = self._case.otherwise if ahead else self._case.lives
         return self._plan
 
-    def _taught(self, life: Trajectory, publication: Publication, person: int) -> IntArray:
+    def _contributed(self, life: Trajectory, publication: Publication, person: int) -> IntArray:
         """What somebody teaches under a publication, as the learner counts and remembers it."""
         out = np.zeros(self.agent.statistic.layout.size, dtype=np.int64)
         published, self.publication = self.publication, publication

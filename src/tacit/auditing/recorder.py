@@ -11,10 +11,11 @@ from tacit.arrays import Array, IntArray
 from tacit.auditing.neighbours import Case, aimed_at, contribution
 from tacit.learner import BoundAgent, Learner
 from tacit.privacy import Noise
-from tacit.privacy.base import AuditRecord, Report, flat
+from tacit.privacy.base import AuditRecord, flat
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
+from tacit.trajectory import Trajectory
 
 
 class Watched(Learner):
@@ -59,15 +60,20 @@ class Watched(Learner):
 
     def take_part(self, problem: Problem, rng: np.random.Generator) -> None:
         """The next person: an audited one, or somebody who lives in the problem."""
-        assert self.publication is not None
         person = self.served // self.agent.task.participations
         if person < len(self._cases):
             self._audited(person)
-            return
+        else:
+            self._other(problem, rng)
+
+    def _other(self, problem: Problem, rng: np.random.Generator) -> None:
+        assert self.publication is not None
         publication, coin = self.publication, self.served
         life = problem.rollout(publication.for_user(coin).policy, rng)
-        own = contribution(self.agent, life, publication, coin)
-        self._add(own, self._report(own, publication, coin)[0])
+        self._send(self._contributed(life, publication, coin), publication, coin)
+
+    def _contributed(self, life: Trajectory, publication: Publication, person: int) -> IntArray:
+        return contribution(self.agent, life, publication, person)
 
     def _audited(self, person: int) -> None:
         case, world, coin = self._cases[person], self._worlds[person], self.served
@@ -76,24 +82,21 @@ class Watched(Learner):
         both = [contribution(self.agent, life, publication, coin) for life in case.lives]
         for instead, life in zip(self._instead[person][-1], both, strict=True):
             instead += life - both[world]
-        report, message = self._report(both[world], publication, coin)
+        message = self._send(both[world], publication, coin)
         if message is not None:
             self._sent[person].append((message, both[0], both[1], publication))
-        self._add(both[world], report)
 
-    def _report(
-        self, own: IntArray, publication: Publication, coin: int
-    ) -> tuple[Report, IntArray | None]:
-        """What is absorbed, and in the local model the message that crosses the network."""
+    def _send(self, own: IntArray, publication: Publication, coin: int) -> IntArray | None:
+        """Absorb a report; in the local model, the message that crosses the network."""
+        message = None
         if self._device is None:
-            return self.agent.privatizer.encode(own, publication, self.noise), None
-        message = self._device.randomize(own, publication, self.noise)
-        return self._device.collect(message, publication, coin, self.noise.source), message
-
-    def _add(self, own: IntArray, report: Report) -> None:
-        assert self.publication is not None
+            report = self.agent.privatizer.encode(own, publication, self.noise)
+        else:
+            message = self._device.randomize(own, publication, self.noise)
+            report = self._device.collect(message, publication, coin, self.noise.source)
         self._lived[-1] += own
-        self.absorb(report, self.publication.version)
+        self.absorb(report, publication.version)
+        return message
 
     def _ask(self, query: Any) -> Release:
         if isinstance(query, ValueQuery):

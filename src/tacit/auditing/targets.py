@@ -23,7 +23,7 @@ from tacit.privacy import Noise, SecureNoise, SimulatedNoise
 from tacit.privacy.noise import FiniteRandomizer, GridLaw
 from tacit.problems.base import Problem
 from tacit.trajectory import Trajectory
-from tacit.wire import messages as documents
+from tacit.wire import messages
 
 AuditedSource = Literal["simulated", "secure"]
 
@@ -151,14 +151,13 @@ class DeviceTarget:
         return rng.integers(len(self._coins), size=(len(worlds), self._bound.task.participations))
 
     def _outputs(self, worlds: IntArray, which: IntArray, noise: Noise) -> npt.NDArray[Any]:
-        sent = [
-            [self._send(int(world), coin, noise) for coin in coins]
+        arrived = [
+            [messages.unpack_message(self._send(int(world), coin, noise)) for coin in coins]
             for world, coins in zip(worlds, which.tolist(), strict=True)
         ]
-        messages = [[documents.unpack_message(text) for text in reports] for reports in sent]
-        width = max(len(message) for reports in messages for message in reports)
+        width = max(len(message) for reports in arrived for message in reports)
         table = np.zeros((*which.shape, width), dtype=np.int64)
-        for i, reports in enumerate(messages):
+        for i, reports in enumerate(arrived):
             for j, message in enumerate(reports):
                 table[i, j, : len(message)] = message
         ratios = np.zeros(len(worlds))
@@ -171,9 +170,8 @@ class DeviceTarget:
     def _send(self, world: int, coin: int, noise: Noise) -> str:
         """One report, from the person's life to the text that crosses the network."""
         own, publication = self._lives[coin][world], self._case.publication
-        return documents.pack_message(
-            documents.device_message(self._bound, own, publication, self._coins[coin], noise)
-        )
+        asked = publication, self._coins[coin]
+        return messages.pack_message(messages.device_message(self._bound, own, *asked, noise))
 
     def score(self, outputs: Array) -> Array:
         """The log-likelihood ratio of the declared noise."""
