@@ -7,24 +7,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from tacit.agents.base import Agent
+from tacit.auditing import targets
 from tacit.auditing.auditor import MIN_TRIALS, Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.lifetimes import LifeTarget, batches_of, steps_needed, worst_lives
 from tacit.auditing.neighbours import Case, canaries, worst_cases
-from tacit.auditing.targets import (
-    AuditedSource,
-    BatchTarget,
-    DeviceTarget,
-    LearnerTarget,
-    PersonTarget,
-)
+from tacit.auditing.targets import AuditedSource
 from tacit.errors import InvalidInput
 from tacit.experiment import bind, resolve
 from tacit.learner import BoundAgent
@@ -78,12 +75,8 @@ class AgentAudit:
         claimed = self.reports[0].claimed_epsilon
         if self.exact_epsilon is not None and self.exact_epsilon > claimed * (1 + _ROUNDING):
             return "violated"
-        verdicts = [
-            report.verdict
-            for report in self.reports
-            if report not in self.beside or report.verdict == "violated"
-        ]
-        return min(verdicts, key=_ORDER.index)
+        counted = [r for r in self.reports if r not in self.beside or r.verdict == "violated"]
+        return min((report.verdict for report in counted), key=_ORDER.index)
 
     def to_json(self) -> dict[str, Any]:
         """The report with the largest bound, with the others under ``also``."""
@@ -165,7 +158,7 @@ def audit(
                 progress=None if progress is None else _telling(progress, about),
             )
         )
-        if claim.model == "local" and type(target) is LearnerTarget:
+        if claim.model == "local" and type(target) is targets.LearnerTarget:
             beside.append(reports[-1])
     laws = [float(pair.epsilon) for pair in bound.privatizer.channels()]
     exact = bound.task.participations * max(laws) if laws else None
@@ -228,23 +221,25 @@ def _plans(
     if claim.model == "shuffle" and bound.privatizer.device is not None:
         device = dataclasses.replace(bound, privatizer=bound.privatizer.device)
         cases = worst_cases(device, publication, rng)
-        batch: Plans = [(BatchTarget(bound, cases[0]), claim)]
+        batch: Plans = [(targets.BatchTarget(bound, cases[0]), claim)]
         return [*batch, *_device_plans(device, cases, sources, claim.also[0])]
     cases = worst_cases(bound, publication, rng)
     if claim.model == "local":
-        learner: Plans = [(LearnerTarget(problem, bound, cases[:1], "simulated"), claim)]
+        learner: Plans = [(targets.LearnerTarget(problem, bound, cases[:1], "simulated"), claim)]
         if bound.privatizer.device is not None:
             return [*_device_plans(bound, cases, sources, claim), *learner]
-        alone = [PersonTarget(problem, bound, case, source) for case in cases for source in sources]
-        return [*((target, claim) for target in alone), *learner]
+        pairs = product(cases, sources)
+        alone = [(targets.PersonTarget(problem, bound, *pair), claim) for pair in pairs]
+        return [*alone, *learner]
     people = _people(bound, cases[0], rng)
-    return [(LearnerTarget(problem, bound, people, source), claim) for source in sources]
+    return [(targets.LearnerTarget(problem, bound, people, source), claim) for source in sources]
 
 
 def _device_plans(
     bound: BoundAgent, cases: list[Case], sources: list[AuditedSource], claim: Guarantee
 ) -> Plans:
-    return [(DeviceTarget(bound, case, source), claim) for case in cases for source in sources]
+    pairs = product(cases, sources)
+    return [(targets.DeviceTarget(bound, *pair), claim) for pair in pairs]
 
 
 def _life_plans(
@@ -293,13 +288,6 @@ def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Cas
 
 
 def _first_publication(bound: BoundAgent, rng: np.random.Generator) -> Publication:
-    noise, privatizer = SimulatedNoise(rng), bound.privatizer
-    secret = privatizer.init()
-    release = privatizer.release(secret, Query(0), noise)
-    return bound.planner.plan(
-        bound.task,
-        release,
-        lambda query: privatizer.release(secret, query, noise),
-        None,
-        Streams(ties=rng, posterior=rng),
-    )
+    secret, streams = bound.privatizer.init(), Streams(ties=rng, posterior=rng)
+    ask = partial(bound.privatizer.release, secret, noise=SimulatedNoise(rng))
+    return bound.planner.plan(bound.task, ask(Query(0)), ask, None, streams)

@@ -10,20 +10,11 @@ import inspect
 import json
 import os
 import types
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
 import typer
 
@@ -128,7 +119,7 @@ def length(text: str | float) -> float:
 
 def command(kind: type[K]) -> Callable[[Callable[[K], None]], Callable[..., None]]:
     """A command whose arguments and options are the fields of a dataclass."""
-    hints, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind)
+    hints, fields = typing.get_type_hints(kind, include_extras=True), inspect.signature(kind)
     parameters = [p.replace(annotation=hints[p.name]) for p in fields.parameters.values()]
 
     def of(work: Callable[[K], None]) -> Callable[..., None]:
@@ -426,12 +417,12 @@ def read_parameters(entry: Registered[Any], texts: Mapping[str, str]) -> dict[st
 
 def read(text: str, name: str, annotation: Any) -> Any:
     """One value, as the annotation says; where it says nothing, as it looks."""
-    if get_origin(annotation) in (Union, types.UnionType):
-        options = get_args(annotation)
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        options = typing.get_args(annotation)
         if type(None) in options and text.lower() == "none":
             return None
         annotation = next(option for option in options if option is not type(None))
-    if annotation is str or get_origin(annotation) is Literal:
+    if annotation is str or typing.get_origin(annotation) is Literal:
         return text
     converters: dict[Any, Callable[[str], Any]] = {bool: _boolean, int: whole, float: real}
     try:

@@ -77,6 +77,7 @@ def size(request: SizeOptions) -> None:
     from tacit.experiment import Experiment
     from tacit.sample_size import Limits, random_experiments, sample_size
     from tacit.simulation.plot import check_target
+    from tacit.task.task import Task
 
     what, agent, levels = request.what, request.agent, None
     runs, seed, people = request.runs, request.seed, request.people
@@ -103,7 +104,10 @@ def size(request: SizeOptions) -> None:
         if request.problem_facts:
             raise InvalidInput("sizes say all of the problem: leave -P out")
         learner = _learner(agent, request, levels)
-        asked = random_experiments(_task(sizes.groups(), rule, learner), learner, runs, seed)
+        states, actions, steps = map(int, sizes.groups())
+        tables = {"states": states, "actions": actions}
+        task = _ruled(Task("tabular", steps, tables, homogeneous=True, users=1), rule, learner)
+        asked = random_experiments(task, learner, runs, seed)
     else:
         problem = options.chosen_problem(what, agent, request.problem_facts)
         learner = _learner(agent, request, levels)
@@ -152,15 +156,6 @@ def _ruled(task: Task, rule: Participation, agent: Agent) -> Task:
     return dataclasses.replace(task, rule=rule.decided(agent.teaches(task)))
 
 
-def _task(sizes: Sequence[str], rule: Participation, agent: Agent) -> Task:
-    """The task of ``12x4x7``."""
-    from tacit.task.task import Task
-
-    states, actions, steps = map(int, sizes)
-    tables = {"states": states, "actions": actions}
-    return _ruled(Task("tabular", steps, tables, homogeneous=True, users=1), rule, agent)
-
-
 def _learner(name: str, request: SizeOptions, levels: list[float] | None) -> Agent:
     """The agent at the first of the epsilons, where it takes one."""
     from tacit.agents.catalogue import agents
@@ -195,11 +190,8 @@ def _bar(seconds: float, *, quiet: bool) -> Iterator[Watch]:
 
         def watch(epsilon: float | None, users: int, done: int) -> None:
             began[:] = began or [time.perf_counter()]
-            shown = "" if epsilon is None else f"epsilon {epsilon:g}, "
-            drawn.update(
-                line,
-                description=f"{shown}{done:,} of {users:,} users",
-                completed=time.perf_counter() - began[0],
-            )
+            level = "" if epsilon is None else f"epsilon {epsilon:g}, "
+            title, seconds = f"{level}{done:,} of {users:,} users", time.perf_counter() - began[0]
+            drawn.update(line, description=title, completed=seconds)
 
         yield watch

@@ -146,12 +146,8 @@ class Outbox:
             except OSError as error:
                 raise InvalidInput(f"the outbox {path} cannot be opened: {error}") from None
         self._lock = threading.RLock()
-        self._db = sqlite3.connect(
-            ":memory:" if path is None else path,
-            isolation_level=None,
-            timeout=30.0,
-            check_same_thread=False,
-        )
+        name, shared = ":memory:" if path is None else path, {"check_same_thread": False}
+        self._db = sqlite3.connect(name, timeout=30.0, isolation_level=None, **shared)
         try:
             for pragma in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON"):
                 self._db.execute(f"PRAGMA {pragma}")
@@ -317,10 +313,8 @@ class Outbox:
             self._keep(saved.task_id, saved.times or ReportTimes(now, now, now))
 
     def _keep(self, name: str, times: ReportTimes) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)",
-            (name, times.begun, times.ends, times.due),
-        )
+        row = name, times.begun, times.ends, times.due
+        self._db.execute("INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?, NULL)", row)
 
     def save(self, report_id: str, steps: list[Any]) -> None:
         """Store what happened in a running episode."""
@@ -389,13 +383,10 @@ class Outbox:
             if waiting.silent is not None:
                 self._forget_times(waiting.report_id)
                 return
-            by = Delivery(waiting.report_id, waiting.task_id, UNMADE, reason, detail)
-            self._add(by, None)
+            self._add(Delivery(waiting.report_id, waiting.task_id, UNMADE, reason, detail), None)
             if waiting.period is not None:
-                self._db.execute(
-                    "UPDATE periods SET reported = reported - 1 WHERE task_id = ? AND period = ?",
-                    (waiting.task_id, waiting.period),
-                )
+                less = "UPDATE periods SET reported = reported - 1 WHERE task_id = ? AND period = ?"
+                self._db.execute(less, (waiting.task_id, waiting.period))
 
     def _forget_answer(self, waiting: StoredEpisode) -> None:
         made = "this report was made before"

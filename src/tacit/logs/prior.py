@@ -51,24 +51,17 @@ class LogPrior:
     guarantee: Guarantee
 
     @classmethod
-    def of(cls, given: OfflineResult | str | Path) -> LogPrior:
+    def of(cls, result: OfflineResult | str | Path) -> LogPrior:
         """The result of ``tacit.offline``, or the folder that ``tacit offline --out`` wrote."""
-        if isinstance(given, OfflineResult):
-            mapped, release = given.mapped, completed(given.release, given.mapped.ended)
-            return cls(mapped.name, release, mapped.task, mapped.max_return, given.guarantee)
-        if not isinstance(given, str | Path):
+        if not isinstance(result, OfflineResult | str | Path):
             raise InvalidInput(
                 "a prior is what tacit.offline returned, or the folder that tacit offline --out "
-                f"wrote, not {type(given).__name__}"
+                f"wrote, not {type(result).__name__}"
             )
-        found = read_result(given)
-        return cls(
-            found.data["name"],
-            completed(found.release, found.ended),
-            found.task,
-            found.max_return,
-            found.guarantee,
-        )
+        stored = result if isinstance(result, OfflineResult) else read_result(result)
+        facts = stored.mapped if isinstance(stored, OfflineResult) else stored
+        release = completed(stored.release, facts.ended)
+        return cls(stored.data["name"], release, facts.task, facts.max_return, stored.guarantee)
 
     def begin(self, bound: BoundAgent, name: str) -> BoundAgent:
         """The same agent, whose planner sees the log's release merged with its own.
@@ -97,18 +90,16 @@ class LogPrior:
                 f"the prior counted something else than {name}, which counts {learns}"
             )
         own = self.release.law.scale("totals")
-        share = share_tried(task, blocks["totals"], own)
         merge = MergedRelease(
             blocks=blocks,
             own=own,
             online=bound.privatizer.law(task.users).scale("totals"),
-            people=share * people_of(self.release),
+            people=share_tried(task, blocks["totals"], own) * people_of(self.release),
             source=self.release.source,
         )
-        seen = dataclasses.replace(task, users=merge.users(task.users))
-        return dataclasses.replace(
-            bound, planner=WarmStartPlanner(inner=planner, merge=merge, task=seen)
-        )
+        merged = dataclasses.replace(task, users=merge.users(task.users))
+        warm = WarmStartPlanner(inner=planner, merge=merge, task=merged)
+        return dataclasses.replace(bound, planner=warm)
 
     def _require_fit(self, task: Task, *, returns: bool) -> None:
         """Refuse a log of something else; that rewards mean the same nobody can check."""
@@ -139,13 +130,9 @@ class LogPrior:
             whom = f"one participation, and one episode of the log {self.name!r} of the prior"
             both = dataclasses.replace(online, unit=own.unit)
         both += own
-        said = (
-            f"for {whom}; other releases about that log are not in this sum, its ledger has them; "
-            f"{both.accountant}"
-        )
-        return dataclasses.replace(
-            online, also=(*online.also, dataclasses.replace(both, accountant=said))
-        )
+        beside = "other releases about that log are not in this sum, its ledger has them"
+        both = dataclasses.replace(both, accountant=f"for {whom}; {beside}; {both.accountant}")
+        return dataclasses.replace(online, also=(*online.also, both))
 
     def to_json(self) -> dict[str, Any]:
         """Which log, and what its people were guaranteed."""

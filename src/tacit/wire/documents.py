@@ -97,12 +97,8 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
 def task_from_json(value: object) -> Task:
     """The Task again."""
-    given = strict_json.fields(
-        value,
-        "task",
-        ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known"),
-        ("duration", "rule"),
-    )
+    always = ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known")
+    given = strict_json.fields(value, "task", always, ("duration", "rule"))
     rule = given.get("rule")
     return Task(
         family=strict_json.text(given["family"], "family"),
