@@ -136,7 +136,6 @@ def watched(world: int, seed: int, rule: Participation = LIVES, periods: int = 1
     run = target._watched(SimulatedNoise(rng), [world])
     assert isinstance(run, WatchedLife)
     while run.served < bound.task.users:
-        target._begin_batch(run)
         for _ in range(run.due()):
             run.take_part(PROBLEM, rng)
         run.publish(Streams(ties=rng, posterior=rng))

@@ -250,18 +250,20 @@ class WatchedLife(Watched):
     """
 
     def __init__(self, agent: BoundAgent, noise: Noise, case: LifeCase, world: int) -> None:
-        super().__init__(agent, noise, [case.begin], [world])
         self._case, self._world = case, world
+        super().__init__(agent, noise, [case.begin], [world])
         self._unlived = self._lifetime.memory(1)
         self._plan: LifePair | None = None
         self._begins = [0]
         """How many releases there were before each period."""
 
-    def renew(self) -> None:
-        """Nobody is remembered any more, in either world."""
-        super().renew()
-        self._unlived.clear()
-        self._begins.append(len(self._released))
+    def open_batch(self) -> None:
+        """Where budgets are renewed nobody is remembered any more, in either world."""
+        super().open_batch()
+        if self.served in self._case.renewals:
+            self.renew()
+            self._unlived.clear()
+            self._begins.append(len(self._released))
 
     def take_part(self, problem: Problem, rng: np.random.Generator) -> None:
         """The next one: the audited person where it is their moment, else somebody new."""
@@ -334,7 +336,3 @@ class LifeTarget(LearnerTarget):
 
     def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
         return WatchedLife(self._bound, noise, self._case, worlds[0])
-
-    def _begin_batch(self, run: Watched) -> None:
-        if run.served in self._case.renewals:
-            run.renew()

@@ -262,7 +262,6 @@ class LearnerTarget(AuditedRuns):
         bound, streams = self._bound, Streams(ties=rng, posterior=rng)
         run = self._watched(noise, np.resize(worlds, len(self.people)).tolist())
         while run.served < self._users:
-            self._begin_batch(run)
             for _ in range(min(run.due(), self._users - run.served)):
                 run.take_part(self._problem, rng)
             if run.served < self._users or self._to_the_end:
@@ -281,9 +280,6 @@ class LearnerTarget(AuditedRuns):
     def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
         """A learner before its first user."""
         return Watched(self._bound, noise, self.people, worlds)
-
-    def _begin_batch(self, run: Watched) -> None:
-        """Before the users of a publication come."""
 
     @cached_property
     def _known(self) -> bool:

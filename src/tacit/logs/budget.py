@@ -35,28 +35,22 @@ class DatasetBudget:
         One that does not fit is refused, and nothing is charged. A cheaper one may still fit: what
         is asked for never depends on data, so a refusal tells nothing, and the account stays open.
         """
-        if self._new:  # a refused release leaves no file
-            self._check(PrivacyFilter(Budget(*self.mapped.budget)), event)
-        with self._open() as ledger:
+        with self._open(event) as ledger:
             self._check(ledger.filter, event)
             ledger.spend(event.charge(), f"{len(ledger.entries) + 1} {what}")
 
-    @property
-    def _new(self) -> bool:
-        path = Path(self.path)
-        return not path.exists() and not head_path(path).exists()
-
-    def _open(self) -> Ledger:
-        name, budget = f"log {self.mapped.name}", Budget(*self.mapped.budget)
-        if self._new:
-            return Ledger.create(self.path, budget=budget, task=name, clock=_now)
-        ledger = Ledger.open(self.path, task=name, clock=_now)
-        given = ledger.filter.budget
-        if (given.epsilon, given.delta) != (budget.epsilon, budget.delta):
+    def _open(self, event: Event) -> Ledger:
+        name, budget, path = f"log {self.mapped.name}", Budget(*self.mapped.budget), Path(self.path)
+        if not path.exists() and not head_path(path).exists():
+            self._check(PrivacyFilter(budget), event)  # a refused release leaves no file
+            return Ledger.create(path, budget=budget, task=name, clock=_now)
+        ledger = Ledger.open(path, task=name, clock=_now)
+        own = ledger.filter.budget
+        if (own.epsilon, own.delta) != (budget.epsilon, budget.delta):
             ledger.close()
             raise InvalidInput(
-                f"{Path(self.path).name} was created with a budget of epsilon {given.epsilon:g}, "
-                f"delta {given.delta:g}, and the mapping says {budget.epsilon:g} and "
+                f"{path.name} was created with a budget of epsilon {own.epsilon:g}, "
+                f"delta {own.delta:g}, and the mapping says {budget.epsilon:g} and "
                 f"{budget.delta:g}; a budget cannot be changed after the fact: put the old one "
                 "into the mapping"
             )

@@ -54,26 +54,24 @@ class Discretizer:
     @classmethod
     def read(cls, data: Mapping[str, Any], where: str) -> Discretizer:
         """One table of the mapping."""
-        said = section(_Column, data, where, named="{where}: {key}")
-        kinds = [kind for kind in ("values", "bins", "size") if getattr(said, kind) is not None]
+        about = section(_Column, data, where, named="{where}: {key}")
+        kinds = [kind for kind in ("values", "bins", "size") if getattr(about, kind) is not None]
         if len(kinds) != 1:
             raise InvalidInput(
                 f"{where} must say exactly one of values (a list of labels), bins (edges between "
                 f"numbers) and size (numbers from 0), got {', '.join(kinds) or 'none'}"
             )
-        names, edges = said.values, said.bins or ()
-        if said.size is not None:
-            names = tuple(str(i) for i in range(said.size))
+        names, edges = about.values or (), about.bins or ()
+        if about.size is not None:
+            names = tuple(str(i) for i in range(about.size))
         if edges:
             at = [f"{edge:g}" for edge in edges]
             between = (f"{low} to {high}" for low, high in itertools.pairwise(at))
             names = (f"< {at[0]}", *between, f">= {at[-1]}")
-        assert names is not None
-        other = -1
-        if said.other is not None:
-            names = names if said.other in names else (*names, said.other)
-            other = names.index(said.other)
-        return cls(said.column, names, kinds[0], edges, other)  # type: ignore[arg-type]
+        if about.other is None:
+            return cls(about.column, names, kinds[0], edges)  # type: ignore[arg-type]
+        names = names if about.other in names else (*names, about.other)
+        return cls(about.column, names, kinds[0], edges, names.index(about.other))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -117,16 +115,16 @@ class LogMapping:
     @property
     def notes(self) -> tuple[str, ...]:
         """What whoever wrote the mapping may not have meant, as sentences."""
-        said = []
+        notes = []
         if "reward" not in self.columns:
             least = self.reward_range[0]
-            said.append(f"the mapping names no column of rewards: all of them count as {least:g}")
+            notes.append(f"the mapping names no column of rewards: all of them count as {least:g}")
         if "ends" not in self.columns and "terminal" in self.task.known:
-            said.append(
+            notes.append(
                 "an episode ends by a row in a terminal state; where the log has no such row it "
                 "counts as cut, and values as if it had gone on, unless [columns] ends says it"
             )
-        return tuple(said)
+        return tuple(notes)
 
     @property
     def columns_read(self) -> tuple[str, ...]:
@@ -168,50 +166,46 @@ def read_mapping(path: str | Path) -> LogMapping:
 def make_mapping(data: Mapping[str, Any]) -> LogMapping:
     """The same from what the file says."""
     whole = {"budget": {}, "reward": {}, **data}
-    said = section(_File, whole, "the mapping", named="{where} {key}")
-    columns, action = _columns(said.columns), Discretizer.read(said.action, "[action]")
-    low, high = said.reward.range
-    task = _task(said, action, "ends" in columns)
+    file = section(_File, whole, "the mapping", named="{where} {key}")
+    columns, action = _columns(file.columns), Discretizer.read(file.action, "[action]")
+    low, high = file.reward.range
+    task = _task(file, action, "ends" in columns)
     if (np.diff(task.pairs.first) == 0).any():
         low, high = min(low, 0.0), max(high, 0.0)
-    top = float(task.horizon)
-    if said.reward.most is not None:
-        top = (said.reward.most - task.horizon * low) / (high - low)
+    top, missing = float(task.horizon), file.reward.missing
+    if file.reward.most is not None:
+        top = (file.reward.most - task.horizon * low) / (high - low)
         top = number(top, "[reward] most, rescaled", low=0.0, high=task.horizon, low_open=True)
-    missing = math.nan
-    if said.reward.missing is not None:
-        missing = number(said.reward.missing, "[reward] missing", low=low, high=high)
-    if said.task.date_format and said.task.steps != "dated":
+    if missing is not None:
+        missing = number(missing, "[reward] missing", low=low, high=high)
+    if file.task.date_format and file.task.steps != "dated":
         raise InvalidInput('[task] date_format is for steps = "dated"')
     return LogMapping(
-        name=said.data.name,
-        budget=(said.budget.epsilon, said.budget.delta),
+        name=file.data.name,
+        budget=(file.budget.epsilon, file.budget.delta),
         columns=columns,
-        states=said.state,
+        states=file.state,
         action=action,
         task=task,
-        steps=said.task.steps,
-        first_step=said.task.first_step,
-        date_format=said.task.date_format,
+        steps=file.task.steps,
+        first_step=file.task.first_step,
+        date_format=file.task.date_format,
         reward_range=(low, high),
-        missing_reward=missing,
+        missing_reward=math.nan if missing is None else missing,
         max_return=top,
     )
 
 
-def _task(said: _File, action: Discretizer, ends: bool) -> Task:
+def _task(file: _File, action: Discretizer, ends: bool) -> Task:
     """The public task of a mapping."""
-    about, actions, (low, high) = said.task, action.names, said.reward.range
-    names = tuple(" / ".join(parts) for parts in itertools.product(*(c.names for c in said.state)))
+    about, actions, (low, high) = file.task, action.names, file.reward.range
+    names = tuple(" / ".join(parts) for parts in itertools.product(*(c.names for c in file.state)))
+    allowed = about.allowed
     if ends:
-        names = (*names, "ended")
+        names, allowed = (*names, "ended"), None if allowed is None else [*allowed, []]
     over = terminals(about.terminal, len(names), names)
-    if ends:
-        over[-1] = True
-    given = about.allowed
-    if given is not None and ends:
-        given = [*given, []]
-    flags = allowed_flags(given, over, (len(names), len(actions)), actions)
+    over[-1] |= ends
+    flags = allowed_flags(allowed, over, (len(names), len(actions)), actions)
     known: dict[str, Any] = {}
     if over.any():
         known["terminal"] = over
@@ -225,7 +219,7 @@ def _task(said: _File, action: Discretizer, ends: bool) -> Task:
         horizon=about.horizon,
         sizes={"states": len(names), "actions": len(actions)},
         homogeneous=True,
-        users=said.data.people,
+        users=file.data.people,
         known=known,
         labels={"states": names, "actions": actions},
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tacit.logs.mapping import Discretizer, LogMapping
@@ -48,21 +49,22 @@ class ExactNumbers:
         """All of it as sentences, which say what to do about it; every line ends with the mark."""
         return [f"{line} {MARK}" for line in (*self._totals(mapped), *self._misfits(mapped))]
 
-    def _totals(self, mapped: LogMapping) -> list[str]:
-        said = [f"rows: {self.rows:,}", f"rows that count: {self.kept:,}"]
-        said.append(f"people: {self.people:,}")
+    def _totals(self, mapped: LogMapping) -> Iterator[str]:
+        yield f"rows: {self.rows:,}"
+        yield f"rows that count: {self.kept:,}"
+        yield f"people: {self.people:,}"
         if self.people > mapped.task.users:
-            said.append(
+            yield (
                 f"people beyond the declared number of {mapped.task.users:,}, who are left out: "
                 f"{self.people - mapped.task.users:,}"
             )
         if self.stopped:
-            said.append(
+            yield (
                 f"reading broke off ({self.stopped}): only what came before is in the release; "
                 "mend the file, and try it with --simulated, which charges nothing"
             )
         if not self.kept:
-            said.append(
+            yield (
                 "no row counts, so the release holds noise alone; it is charged all the same, for "
                 "whether there is one must not depend on anybody's rows. Mend the mapping, and try "
                 "it with --simulated, which charges nothing"
@@ -70,14 +72,12 @@ class ExactNumbers:
         hints = {EARLY: "; let [task] first_step be the number of the first step"}
         for why, count in self.left.items():
             if count:
-                said.append(f"rows that {why}: {count:,}{hints.get(why, '')}")
+                yield f"rows that {why}: {count:,}{hints.get(why, '')}"
         others = self.rows - self.kept - sum(self.left.values())
         if others:
-            said.append(f"rows that are double, after an end or of people left out: {others:,}")
-        return said
+            yield f"rows that are double, after an end or of people left out: {others:,}"
 
-    def _misfits(self, mapped: LogMapping) -> list[str]:
-        said = []
+    def _misfits(self, mapped: LogMapping) -> Iterator[str]:
         rows = self.rows - self.left["have no person"] - self.left["have too many or too few cells"]
         tables = {f"[[state]] {i + 1}": cells for i, cells in enumerate(mapped.states)}
         tables["[action]"] = mapped.action
@@ -85,25 +85,24 @@ class ExactNumbers:
             missing, unfit = _fates(role, tables.get(role), mapped)
             for count, fate in ((counts["missing"], missing), (counts["unfit"], unfit)):
                 if count:
-                    said.append(f"column {name!r}, {role}: {count:,} of {rows:,} values {fate}")
+                    yield f"column {name!r}, {role}: {count:,} of {rows:,} values {fate}"
             if counts["alike"]:
-                said.append(
+                yield (
                     f"column {name!r}, {role}: {counts['alike']:,} of them would be declared if "
                     "case and spaces did not matter; they do: spell labels as the log does"
                 )
             if counts["cut"]:
                 low, high = mapped.reward_range
-                said.append(
+                yield (
                     f"column {name!r}, {role}: {counts['cut']:,} of {rows:,} values lie outside "
                     f"of {low:g} to {high:g} and were cut; let [reward] range hold every reward "
                     "that can occur"
                 )
             if role == "step" and mapped.steps == "numbered" and rows and not counts["first"]:
-                said.append(
+                yield (
                     f"column {name!r}, {role}: no row has the number {mapped.first_step}; let "
                     "[task] first_step be the number of the first step"
                 )
-        return said
 
 
 def _fates(role: str, cells: Discretizer | None, mapped: LogMapping) -> tuple[str, str]:
@@ -123,10 +122,10 @@ def _fates(role: str, cells: Discretizer | None, mapped: LogMapping) -> tuple[st
             "letter, so spell them as the log does"
         )
     if role == "step":
-        kind = "no date" if mapped.steps == "dated" else "no number"
-        kind = "no whole number" if mapped.steps == "numbered" else kind
+        kinds = {"dated": "date", "ordered": "number", "numbered": "whole number"}
         more = "; say [task] date_format" if mapped.steps == "dated" else ""
-        return "are missing: their rows do not count", f"are {kind}: their rows do not count{more}"
+        lost = "their rows do not count"
+        return f"are missing: {lost}", f"are no {kinds[mapped.steps]}: {lost}{more}"
     if role == "reward":
         worth = f"count as {mapped.missing_reward:g}, which [reward] missing says"
         if math.isnan(mapped.missing_reward):
