@@ -39,7 +39,7 @@ def releases(log: Log, mapped: LogMapping, epsilon: float) -> tuple[np.ndarray, 
     bound, rows = TacitOffline(epsilon).bind_log(mapped.task, mapped.max_return), []
     privatizer, nobody = bound.privatizer, DatasetBudget("never written", mapped)
     for seed in range(SEEDS):
-        held = absorbed(log, mapped, privatizer, bound.statistic, nobody, "test", "simulated", seed)
+        held = absorbed(log, privatizer, bound.statistic, nobody, "test", "simulated", seed)
         blocks = privatizer.release(held.secret, Query(0), held.noise).blocks
         rows.append(np.concatenate([block.ravel() for block in blocks.values()]))
     return np.array(rows), held.guarantee.mu

@@ -204,10 +204,9 @@ def offline(
             f"those that do are {', '.join(FROM_A_LOG)}"
         )
     bound = learns.bind_log(mapped.task, mapped.max_return, mapped.ended)
-    statistic: Any = bound.statistic
-    privatizer: Any = bound.privatizer
+    parts: tuple[Any, Any] = bound.privatizer, bound.statistic
     budget = _budget(ledger, mapping, mapped, noise)
-    held = absorbed(log, mapped, privatizer, statistic, budget, learns.name, noise, seed)
+    held = absorbed(log, *parts, budget, learns.name, noise, seed)
     learner = Learner(bound, held.noise, secret=held.secret, served=mapped.task.users)
     publication = learner.publish(planner_streams(seed, 0))
     release = learner.release
@@ -311,7 +310,7 @@ def evaluate(
     statistic = WeightedReturns(mapped.task, table, most, mapped.max_return)
     privatizer = BatchSums(statistic, mapped.task, requested=(epsilon, delta))
     budget = _budget(ledger, mapping, mapped, noise)
-    held = absorbed(log, mapped, privatizer, statistic, budget, "evaluation", noise, seed)
+    held = absorbed(log, privatizer, statistic, budget, "evaluation", noise, seed)
     release = privatizer.release(held.secret, Query(0), held.noise)
     interval = weighted_value(release, most, mapped.max_return)
     return Evaluation(in_log_units(mapped, interval), held.guarantee, most, held.exact_counts)
@@ -328,7 +327,6 @@ class Absorbed(NamedTuple):
 
 def absorbed(
     log: str | Path | Log,
-    mapped: LogMapping,
     privatizer: BatchSums,
     statistic: LogStatistic,
     budget: DatasetBudget,
@@ -344,7 +342,6 @@ def absorbed(
 
     Args:
         log: as for :func:`offline`.
-        mapped: the mapping.
         privatizer: what adds the noise.
         statistic: what is summed up.
         budget: which is charged.
@@ -353,7 +350,7 @@ def absorbed(
         seed: of simulated noise.
     """
     choice(noise, "noise", ("secure", "simulated"))
-    simulated = noise == "simulated"
+    simulated, mapped = noise == "simulated", budget.mapped
     whose: dict[str, Any] = {"assumptions": ASSUMES, "rule": Participation(times=None)}
     whose["participations"] = None
     read: Callable[[], Read]
@@ -374,9 +371,7 @@ def absorbed(
     total = np.zeros(statistic.layout.size, dtype=np.int64)
     statistic.add(rows, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
-    secret = privatizer.absorb_sums(
-        privatizer.init(), total, mapped.task.users, Publication(0, _NOBODY, {}), source
-    )
+    secret = privatizer.absorb_sums(privatizer.init(), total, mapped.task.users, _NOBODY, source)
     guarantee = dataclasses.replace(
         privatizer.guarantee,
         mechanism="gaussian noise on sums over all people of a log, released once",
@@ -386,7 +381,7 @@ def absorbed(
     return Absorbed(secret, source, guarantee.as_simulated() if simulated else guarantee, exact)
 
 
-_NOBODY = TabularPolicy(np.zeros((1, 1), dtype=np.int64))
+_NOBODY = Publication(0, TabularPolicy(np.zeros((1, 1), dtype=np.int64)), {})
 """Nobody acted on what is learned here."""
 
 
