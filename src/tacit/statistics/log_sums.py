@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.grid import STEPS
 from tacit.kernels.raw import log_rows
 from tacit.statistics.base import BoundedSum, Layout, Norm, counted, visits_moved
 from tacit.task.task import Task, table_sizes
@@ -84,6 +85,18 @@ def _returns(whole: float, paid: float, norm: Norm, replaced: bool) -> float:
     return max(alone, both) if replaced else alone
 
 
+def first_episodes(log: Log, task: Task, top: float) -> tuple[IntArray, Array]:
+    """Where everybody's first episode is over, and what it earned / top; see the kernel."""
+    ends, shares = np.zeros(log.people, dtype=np.int64), np.zeros(log.people)
+    facts = task.pairs.number, task.horizon, task.end_reward, top
+    log_rows.first_episodes(log, *facts, ends, shares)
+    return ends, shares
+
+
+def _on_grid(numbers: Array) -> int:
+    return int(np.rint(STEPS * numbers).astype(np.int64).sum())
+
+
 class _Counted(LogStatistic):
     """What visits and outcomes share.
 
@@ -99,9 +112,15 @@ class _Counted(LogStatistic):
         self.places = min(cap, int((np.diff(task.pairs.first) > 0).sum()))
 
     def _add_returns(self, log: Log, views: Mapping[str, IntArray]) -> None:
-        number, H, most = self.task.pairs.number, self.task.horizon, self.max_return
-        sums = (views[name] for name in ("people", "whole", "returns"))
-        log_rows.add_logged_returns(log, number, H, self.task.end_reward, most, *sums)
+        """1 for every person; for those whose first episode is whole 1, u - 1/2 and u^2 - 1/2.
+
+        u is what the episode earned over the most that one earns, clipped into [0, 1].
+        """
+        ends, shares = first_episodes(log, self.task, self.max_return)
+        u = shares[ends > log.begin[:-1]]
+        views["people"][:] += STEPS * log.people
+        views["whole"][:] += STEPS * len(u)
+        views["returns"][:] += [_on_grid(u - 0.5), _on_grid(u * u - 0.5)]
 
 
 class LoggedVisits(_Counted):
@@ -212,11 +231,18 @@ class WeightedReturns(LogStatistic):
         self.task, self.policy, self.most, self.max_return = task, policy, most, max_return
 
     def add(self, log: Log, out: IntArray) -> None:
-        """Add the four numbers of everybody's first episode."""
-        views, number = self.layout.views(out), self.task.pairs.number
-        bounds = self.task.end_reward, self.max_return, self.most
-        sums = views["people"], views["weighted"]
-        log_rows.add_weighted_returns(log, number, self.policy, *bounds, *sums)
+        """Add a, b, a^2 and b^2 of everybody's first episode: a = w u / most, b = w (1 - u) / most.
+
+        w is its weight, at most ``most``, and u what it earned over the most that one earns.
+        """
+        views, weights = self.layout.views(out), np.zeros(log.people)
+        ends, u = first_episodes(log, self.task, self.max_return)
+        log_rows.first_weights(log, self.policy, ends, weights)
+        share = np.minimum(weights / self.most, 1.0)
+        won, lost = share * u, share * (1.0 - u)
+        sums = STEPS * won, STEPS * lost, STEPS * won * won, STEPS * lost * lost
+        views["people"][:] += STEPS * log.people
+        views["weighted"][:] += [int(each.astype(np.int64).sum()) for each in sums]
 
     def moved(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """With a + b <= 1, (1, 0, 1, 0) and (0, 1, 0, 1) are farthest apart."""

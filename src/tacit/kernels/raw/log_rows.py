@@ -312,100 +312,51 @@ def _over(after: Whole, number: IntArray, end: int) -> bool:
 
 
 @kernel
-def _whole(
-    opens: Whole,
-    step: Whole,
-    state: Whole,
-    action: Whole,
-    reward: Whole,
-    after: Whole,
-    number: IntArray,
-    i: int,
-    last: int,
-    horizon: int,
-) -> int:
-    """Where the first episode of a person with the rows i to last is over; i if it is not whole.
-
-    It is if it was recorded from its first step to its end, or the horizon.
-    """
-    if i == last:
-        return i
-    end = _end(opens, i, last)
-    for j in range(i, end):
-        if step[j] != j - i or reward[j] != reward[j] or _pair(state, action, number, j) < 0:
-            return i
-    whole = end - i == horizon or (end - i < horizon and _over(after, number, end))
-    return end if whole else i
-
-
-@kernel
-def add_logged_returns(
+def first_episodes(
     log: Log,
     number: IntArray,
     horizon: int,
     end_reward: float,
     top: float,
-    people: IntArray,
-    whole: IntArray,
-    returns: IntArray,
+    ends: IntArray,
+    shares: Array,
 ) -> None:
-    """Add 1 to people [1] for every person; and for those whose first episode is whole more.
+    """Where everybody's first episode is over, and what it earned / top, clipped into [0, 1].
 
-    That is 1 to whole [1], and u - 1/2 and u^2 - 1/2 to returns [2], where u is what the episode
-    earned / top, clipped into [0, 1]. What somebody earned whose rows stop before the end is not
-    known, so nothing is added.
+    It is over where it begins if it is not whole: recorded from its first step to its end, or the
+    horizon. What somebody earned whose rows stop before the end is not known.
     """
     begin, opens, step, state = log.begin, log.opens, log.step, log.state
     action, reward, after = log.action, log.reward, log.after
     for p in range(begin.shape[0] - 1):
-        people[0] += STEPS
-        i, last = begin[p], begin[p + 1]
-        end = _whole(opens, step, state, action, reward, after, number, i, last, horizon)
-        if end == i:
+        i = begin[p]
+        ends[p] = i
+        if i == begin[p + 1]:
             continue
-        whole[0] += STEPS
-        total = earned(step, reward, after, number, i, end, horizon, end_reward)
-        share = clip_reward(total / top)
-        returns[0] += np.int64(np.rint(STEPS * (share - 0.5)))
-        returns[1] += np.int64(np.rint(STEPS * (share * share - 0.5)))
+        end = _end(opens, i, begin[p + 1])
+        whole = end - i == horizon or (end - i < horizon and _over(after, number, end))
+        for j in range(i, end):
+            if step[j] != j - i or reward[j] != reward[j] or _pair(state, action, number, j) < 0:
+                whole = False
+                break
+        if whole:
+            ends[p] = end
+            total = earned(step, reward, after, number, i, end, horizon, end_reward)
+            shares[p] = clip_reward(total / top)
 
 
 @kernel
-def add_weighted_returns(
-    log: Log,
-    number: IntArray,
-    policy: Array,
-    end_reward: float,
-    top: float,
-    most: float,
-    people: IntArray,
-    sums: IntArray,
-) -> None:
-    """Add a, b, a^2 and b^2 of everybody to sums [4]; a = w u / most, b = w (1 - u) / most.
+def first_weights(log: Log, policy: Array, ends: IntArray, weights: Array) -> None:
+    """Products of policy [H, S, A] over the recorded chances of first episodes that have ``ends``.
 
-    w is the product of policy [H, S, A] over the recorded chances of the first episode, at most
-    ``most``, and u what it earned / top, clipped into [0, 1]. An episode that is not whole, or
-    whose chances are missing, has weight 0, which is never above its true weight.
+    An episode that is not whole, or whose chances are missing, has weight 0, which is never above
+    its true weight.
     """
-    begin, opens, step, state = log.begin, log.opens, log.step, log.state
-    action, reward, after, chance = log.action, log.reward, log.after, log.chance
-    H = policy.shape[0]
-    for p in range(begin.shape[0] - 1):
-        people[0] += STEPS
-        i, last = begin[p], begin[p + 1]
-        end = _whole(opens, step, state, action, reward, after, number, i, last, H)
-        if end == i:
-            continue
-        weight = 1.0
-        for j in range(i, end):
+    begin, step, state, action, chance = log.begin, log.step, log.state, log.action, log.chance
+    for p in range(ends.shape[0]):
+        weight = 1.0 if ends[p] > begin[p] else 0.0
+        for j in range(begin[p], ends[p]):
             fair = chance[j] > 0.0 and chance[j] <= 1.0
             weight *= policy[step[j], state[j], action[j]] / chance[j] if fair else 0.0
             weight = min(weight, LARGEST) if weight >= LEAST else 0.0  # 0 if it is no number
-        total = earned(step, reward, after, number, i, end, H, end_reward)
-        u = clip_reward(total / top)
-        share = clip_reward(weight / most)
-        won, lost = share * u, share * (1.0 - u)
-        sums[0] += np.int64(STEPS * won)
-        sums[1] += np.int64(STEPS * lost)
-        sums[2] += np.int64(STEPS * won * won)
-        sums[3] += np.int64(STEPS * lost * lost)
+        weights[p] = weight
