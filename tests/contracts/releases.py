@@ -13,6 +13,7 @@ import pytest
 from contracts.audited import STEP, flat, log_density
 from contracts.replay import ReplayNoise
 from tacit.arrays import IntArray
+from tacit.errors import InvalidInput
 from tacit.privacy import GridLaw, Guarantee, Privatizer, Query
 from tacit.privacy.base import AuditRecord
 from tacit.publication import Publication
@@ -115,7 +116,11 @@ class ReleasesContract:
             source: Any = noise
             if stored:
                 scratch = privatizer.restore(privatizer.state(secret))
-                privatizer.replay(secret, privatizer.draw(scratch, noise))
+                drawn = privatizer.draw(scratch, noise)
+                for wrong in (drawn[:, :-1], drawn[:1, :1], np.concatenate([drawn, drawn[:1]])):
+                    with pytest.raises(InvalidInput, match="the stored noise has shape"):
+                        privatizer.replay(secret, wrong)
+                privatizer.replay(secret, drawn)
                 source = ReplayNoise([])
             released.append(privatizer.release(secret, Query(number), source))
             record.first.append(sum(two))

@@ -17,11 +17,14 @@ from tacit.grid import GRID, whole_steps
 from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner
 from tacit.planners.references import UniformPlanner
+from tacit.policies.tabular import uniform_policy
 from tacit.privacy import GridLaw, Privatizer, Query, Report, Secret, SimulatedNoise, accounting
-from tacit.privacy.base import TRUSTED
+from tacit.privacy.base import TRUSTED, Sent
 from tacit.privacy.events import GaussianEvent, PureEvent
 from tacit.privacy.joint.batched import NORMS, GaussianLaw
 from tacit.privacy.joint.counted import LaplaceLaw
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.publication import Publication
 from tacit.release import Release
 from tacit.schedules import Every
 from tacit.statistics import Relation
@@ -104,6 +107,24 @@ def test_what_it_does_not_say_is_refused_and_not_guessed() -> None:
 
 
 # ---- with half the noise that it claims ----
+
+
+class Noted(LocalAdditive):
+    """Keeps the versions that reports were absorbed under."""
+
+    def absorb(self, secret: Secret, report: Report, version: int) -> Secret:
+        self.versions = [*getattr(self, "versions", []), (version, report.source)]
+        return super().absorb(secret, report, version)
+
+
+def test_messages_are_folded_in_under_the_publication_they_were_made_under() -> None:
+    task = Task("tabular", 2, {"states": 2, "actions": 2}, True, 20)
+    own = Noted(VisitCounts(task), task, "laplace", requested=(1.0, 0.0))
+    entry, noise = Publication(7, uniform_policy(2, 2, 2)), SimulatedNoise(np.random.default_rng(1))
+    nobody = np.zeros(own.layout.size, dtype=np.int64)
+    messages = [own.randomize(nobody, entry, noise) for _ in range(2)]
+    secret = own.fold(own.init(), Sent(messages, entry, [0, 1], "simulated"))
+    assert own.versions == [(7, "simulated")] * 2 and secret.users == 2
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,11 @@ def test_a_recorded_reservation_must_fit_and_cover_its_charge() -> None:
         filter.restore(GaussianCharge(0.01), Cost(mu_squared=Fraction(1, 1000)))
     with pytest.raises(InvalidInput, match="does not cover"):
         filter.restore(GaussianCharge(0.01), Cost(epsilon=Fraction(1, 10)))
+    for short in (Fraction(99, 100), 1 - Fraction(1, 10**8)):  # more than another version's digits
+        with pytest.raises(InvalidInput, match="does not cover"):
+            filter.restore(GaussianCharge(0.01), Cost(mu_squared=short / 100))
+        with pytest.raises(InvalidInput, match="does not cover"):
+            filter.restore(PureCharge(0.1), Cost(epsilon=short / 10))
     filter.close()
     with pytest.raises(InvalidInput, match="does not fit"):
         filter.restore(PureCharge(0.0), Cost())

@@ -1,13 +1,16 @@
 import dataclasses
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
 from tacit.privacy import Guarantee
+from tacit.privacy.events import Disclosure, Event, GaussianEvent, PureEvent
 from tacit.privacy.noise import GridLaw, ZeroNoise
+from tacit.task.task import Task
 
 LOCAL = Guarantee(
     model="local",
@@ -152,3 +155,34 @@ def test_legends_say_the_truth_and_not_the_request() -> None:
     assert make(LOCAL, model="joint", requested_epsilon=None).brief() == (
         "joint epsilon 1.25, delta 1e-06"
     )
+
+
+# ---- what an event states ----
+
+SMALL = Task("tabular", 3, {"states": 2, "actions": 2}, True, 20)
+
+
+def statement(event: Event, model: Any = "local", **options: Any) -> Guarantee:
+    return event.guarantee(SMALL, model=model, mechanism="noise", accountant="exact", **options)
+
+
+def test_a_pure_event_is_stated_without_a_delta_whatever_was_asked_for() -> None:
+    said = statement(PureEvent(0.7), requested=(1.0, 1e-5))
+    assert (said.epsilon, said.delta, said.requested_delta) == (0.7, 0.0, 1e-5)
+    assert said.delta_at_requested_epsilon == 0.0
+
+
+def test_an_event_that_is_not_pure_is_stated_at_the_delta_asked_for_which_must_not_be_zero() -> (
+    None
+):
+    said, event = statement(GaussianEvent(0.5), requested=(1.0, 1e-5)), GaussianEvent(0.5)
+    assert (said.epsilon, said.delta) == (event.epsilon(1e-5), 1e-5)
+    assert said.delta_at_requested_epsilon == event.delta(1.0)
+    with pytest.raises(InvalidInput, match="requested_delta = 0"):
+        statement(event, requested=(1.0, 0.0))
+
+
+@pytest.mark.parametrize("model", ["local", "joint", "shuffle"])
+def test_where_everything_is_disclosed_nobody_is_said_to_be_trusted(model: str) -> None:
+    said = statement(Disclosure(), model, requested=(1.0, 1e-5))
+    assert (said.model, said.epsilon, said.delta_at_requested_epsilon) == ("none", math.inf, 1.0)

@@ -18,9 +18,14 @@ from tacit.privacy.accounting import gaussian_mu
 from tacit.privacy.comparison import compare_statements, implies
 from tacit.privacy.counters import strategy
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.local.additive import LocalAdditive
+from tacit.privacy.local.response import LocalResponse
 from tacit.statistics import Relation
+from tacit.statistics.counts import VisitCounts
 from tacit.statistics.first_visits import FirstVisits
+from tacit.statistics.norm_budget import NormBudget
 from tacit.task.participation import LONGEST
 from tacit.task.task import Task
 from tacit.util.durations import DAY
@@ -169,6 +174,23 @@ def test_a_period_needs_lives_that_are_bounded(name: str) -> None:
     first = dataclasses.replace(task, rule=Participation(None, "first", period=DAY))
     with pytest.raises(InvalidInput, match="leave the period out"):
         CountedSums(FirstVisits(first, 4, 4), first, counter, **asked)
+
+
+def test_lives_are_covered_only_where_the_statistic_bounds_them() -> None:
+    """Whoever adds the noise: counts of every participation are no bound of a whole life."""
+    task = Task("tabular", 3, {"states": 2, "actions": 2}, True, 100)
+    lives = dataclasses.replace(task, rule=Participation(None, "lifetime"))
+    counts, asked = VisitCounts(lives), (1.0, 1e-5)
+    for make in (
+        lambda: BatchSums(counts, lives, requested=asked),
+        lambda: CountedSums(counts, lives, strategy("tree", 8), batch=9, requested=asked),
+        lambda: LocalAdditive(counts, lives, "gaussian", requested=asked),
+        lambda: LocalResponse(counts, lives, requested_epsilon=1.0),
+    ):
+        with pytest.raises(InvalidInput, match="nothing here bounds what one person teaches"):
+            make()
+    bounded = NormBudget(counts, lives)
+    assert BatchSums(bounded, lives, requested=asked).guarantee.rule == lives.rule
 
 
 def test_a_pair_is_not_taught_more_often_than_a_memory_can_count() -> None:

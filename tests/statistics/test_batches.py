@@ -1,5 +1,7 @@
 """Statistics that add up many users: the sum of each, whatever was there before."""
 
+import copy
+import pickle
 from inspect import isabstract
 
 import numpy as np
@@ -7,12 +9,13 @@ import pytest
 
 import tacit
 import tacit.simulation.dispatch  # knows every statistic
+from tacit.errors import RawDataLeak
 from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.privacy import SimulatedNoise
 from tacit.simulation.score import new_score
 from tacit.simulation.users import simulated_users
-from tacit.statistics.base import BatchStatistic
+from tacit.statistics.base import BatchStatistic, Memory
 from tacit.streams import planner_streams
 from tacit.trajectory import Trajectory, VectorTrajectory
 
@@ -69,3 +72,16 @@ def test_many_users_add_up_to_the_sum_of_each(name: str) -> None:
         assert one.any() or not one.size
         together -= one
     assert np.array_equal(together, before)
+
+
+def test_who_took_part_is_as_private_as_what_they_did() -> None:
+    """Neither a memory nor the people of it are printed, pickled or copied."""
+    memory = Memory(2, 3)
+    memory.taught[1], memory.spent[1] = 77, 77777
+    people = memory.of(np.array([1, 1]))
+    for secret in (memory, people):
+        assert "77" not in repr(secret) + str(secret) and "hidden" in repr(secret)
+        for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(RawDataLeak):
+                leak(secret)
+    assert people.taught is memory.taught and people.spent is memory.spent and not people.forget

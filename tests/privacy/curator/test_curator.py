@@ -227,6 +227,15 @@ def test_the_same_question_has_the_same_answer_and_is_charged_once() -> None:
     assert not np.array_equal(first.blocks["answer"], other.blocks["answer"])
 
 
+def test_the_filter_has_no_more_than_what_is_stated() -> None:
+    """A second lock beside the number of rounds: all that is declared fits, hardly more."""
+    mechanism = curator(rounds=3)
+    budget = mechanism.init().filter.budget
+    assert budget.delta == mechanism.guarantee.delta == 1e-5
+    assert 0.0 <= budget.epsilon / mechanism.guarantee.epsilon - 1.0 <= 1.1e-6
+    assert 1.0 <= budget.mu_squared / mechanism.mu**2 <= 1.0 + 1e-5
+
+
 def test_a_question_that_comes_back_opens_and_pays_the_next_round() -> None:
     """One charge per round, before its noise: a source that fails to draw finds it made."""
     mechanism, source = curator(rounds=3), noise()

@@ -172,6 +172,8 @@ def test_laplace_noise_is_the_least_for_the_whole_stream(releases: int) -> None:
     nodes = counter.factors()[1].sum(axis=0).max()
     assert mechanism.guarantee.epsilon <= 2.0 and mechanism.guarantee.delta == 0.0
     assert mechanism.scale == pytest.approx(nodes * counts_l1(3) / 2.0, rel=1e-12)
+    stated = {"node scale": mechanism.scale, "nodes of one item": nodes, "releases": releases}
+    assert dict(mechanism.guarantee.noise) == stated
     rng, secret, squares = np.random.default_rng(5), mechanism.init(), []
     for node in range(1, min(releases, 7) + 1):
         release = mechanism.release(secret, Query(node), SimulatedNoise(rng))
@@ -286,6 +288,8 @@ def test_the_guarantee_is_one_charge_for_the_whole_stream(kind: str, releases: i
     column = strategy(kind, releases).column_norm()
     least = column * delta / gaussian_mu(1.0, 1e-5)
     assert least <= mechanism.noise_std <= least * (1 + 1e-5)
+    stated = {"node std": mechanism.noise_std, "column norm": column, "releases": releases}
+    assert dict(mechanism.guarantee.noise) == stated
 
 
 def test_the_guarantee_follows_the_noise() -> None:

@@ -1,5 +1,5 @@
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -335,3 +335,11 @@ def test_one_report_reaches_as_far_as_its_noisiest_cell() -> None:
     assert privatizer.max_increment == reach.max() > 5 * reach.min()
     transitions = VisitCounts(TASK).layout.views(reach)["transitions"]
     assert (transitions == reach.max()).all()
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_by_default_the_noise_is_the_least_for_all_participations(kind: Any, times: int) -> None:
+    delta = 0.0 if kind == "laplace" else 1e-5
+    made = LocalAdditive(VisitCounts(TASK), taking_part(times), kind, requested=(1.0, delta))
+    assert 0.9999 < made.guarantee.epsilon <= 1.0 and made.guarantee.delta == delta
