@@ -94,7 +94,7 @@ def test_secure_noise_is_audited_too(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ldp-obi", "tacit-joint", "tacit-local"])
 def test_people_who_come_back_are_audited_as_one(name: str) -> None:
-    """Counted in full; ``test_lives.py`` has other rules."""
+    """Counted in full; ``test_lifetimes.py`` has other rules."""
     found = audit(made(name, 4.0), participations=tacit.Participation(3, "every"))
     assert found.verdict != "violated"
     said = [report.target for report in found.reports]

@@ -229,7 +229,7 @@ CALLED: list[tuple[str, Callable[[], object], str]] = [
         lambda: tacit.simulate(
             tacit.environment("gym:CartPole-v1", scoring="identity"), "policy-search", 9
         ),
-        "scoring is 'identity', but it must be what tacit.policies.parametric.declared(...) makes",
+        "scoring is 'identity', but it must be what tacit.policies.parametric.scoring_of(...)",
     ),
     ("few trials", lambda: tacit.audit(RIVER, PRIVATE, trials=10), "trials = 10, but it must be"),
 ]

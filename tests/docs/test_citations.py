@@ -104,6 +104,34 @@ def test_every_page_that_is_named_is_there() -> None:
     assert sorted(one for one in named if not (ROOT / one[1]).exists()) == []
 
 
+MODULES = [*(ROOT / "src").rglob("*.py")]
+FILES = {path.name for folder in (*FOLDERS, "clients") for path in (ROOT / folder).rglob("*.py")}
+PARTS = "|".join(path.name for path in (ROOT / "src" / "tacit").iterdir() if path.is_dir())
+
+
+def leads_somewhere(dotted: str) -> bool:
+    """Whether a name such as ``privacy.noise.Noise`` is of a module, or of something in one."""
+    way = (ROOT / "src" / "tacit").joinpath(*dotted.split("."))
+    if way.is_dir() or way.with_suffix(".py").exists():
+        return True
+    module = way.parent.with_suffix(".py")
+    defined = re.compile(rf"^(?:def |class )?{way.name}\b", re.MULTILINE)
+    return module.exists() and bool(defined.search(module.read_text()))
+
+
+def test_modules_that_code_names_are_there() -> None:
+    """In prose, between back quotes: ``file.py``, or a dotted name that begins as a folder does."""
+    lost = []
+    for path in MODULES:
+        text = path.read_text()
+        dotted = re.findall(rf"``(?:tacit\.)?((?:{PARTS})\.[\w.]+?)(?:\(.*?\))?``", text)
+        lost += [one for one in dotted if not one.endswith(".py") and not leads_somewhere(one)]
+        lost += [one for one in re.findall(r"``(?:\w+/)*(\w+\.py)``", text) if one not in FILES]
+    assert lost == []
+    assert leads_somewhere("privacy.noise") and leads_somewhere("privacy.noise.Noise")
+    assert not leads_somewhere("privacy.nose") and not leads_somewhere("privacy.noise.Nose")
+
+
 def test_places_have_one_name_each() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         names = ANCHOR.findall(page.read_text())

@@ -2,12 +2,13 @@
 
 When a report is due the device first asks whether it would be taken, and randomizes only then; what
 would not be taken is never made, and costs its user nothing. People who come back act on the newest
-policy; which of their participations are reported is said by the task's rule (``returns.py``).
+policy; which of their participations are reported is said by the task's rule
+(``participation.py``).
 
 Nothing but ``POST /v1/reports`` carries anything about the user, and its body is made of the task's
 id, a report id, the policy and the rules that it names, and the randomized message. If the task
 says how long an episode takes, requests are made at its beginning and when its report is due, a
-moment that was drawn at the beginning, and never in between: see ``times.py``.
+moment that was drawn at the beginning, and never in between: see ``report_times.py``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Device:
         token: the device's own token, or the one that all share; None where none is needed.
         report_id: makes the id of a report where the task lets devices choose it; it is public,
             and must not depend on the user.
-        clock: unix time; pass a better one if the platform has it (see ``times.py``).
+        clock: unix time; pass a better one if the platform has it (see ``report_times.py``).
         decoys: whether episodes that are not reported end with an upload that looks like a report,
             of a task in the local model whose rule is that the first one is. It hides from the
             network which participations are reported, and not from the collector, who can tell a

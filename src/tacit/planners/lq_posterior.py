@@ -1,7 +1,7 @@
 """What released responses say about a linear system: a Gaussian posterior, on the billboard.
 
 What a batch is expected to release is a public function of the model
-(``kernels.lq_learning.misfits``). The model that fits all batches best is found by damped
+(``kernels.public.lq_learning.misfits``). The model that fits all batches best is found by damped
 Gauss-Newton steps, with the noise covariance estimated anew after each.
 """
 

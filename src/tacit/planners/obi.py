@@ -34,7 +34,7 @@ class UcbViPlanner(ValuePlanner):
 
     UCB-VI with Hoeffding bonus (docs/papers/tabular_ldp.md#baselines, after Azar et al. 2017),
     L = ln(5 S A T / beta), T = K H. The bonus scale c is 1 in the theorem. N counts transitions
-    before the last stage and visits at it (see ``kernels.planning``).
+    before the last stage and visits at it (see ``kernels.public.planning``).
     """
 
     bonus_scale: float

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FEATURES = ("identity", "affine", "quadratic", "fourier", "rbf", "one-hot", "tiles", "projection")
 HEADS = ("argmax", "softmax", "tanh", "clipped", "uniform")
-"""Both by their numbers in ``kernels.scores``."""
+"""Both by their numbers in ``kernels.public.scores``."""
 
 ARRAYS = ("form", "shift", "scale", "table", "width", "box")
 """By which names a task declares, and a policy says, how it scores."""

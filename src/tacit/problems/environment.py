@@ -53,7 +53,7 @@ class Environment:
         if self.scoring is not None and not isinstance(self.scoring, Mapping):
             raise InvalidInput(
                 f"scoring is {self.scoring!r}, but it must be what "
-                "tacit.policies.parametric.declared(...) makes"
+                "tacit.policies.parametric.scoring_of(...) makes"
             )
 
     def problem(self, agent: object) -> Playable:
@@ -190,7 +190,7 @@ def environment(
             Gymnasium's classic control problems declare their own.
         horizon: steps after which an episode is cut; by default the environment's time limit.
         sizes: {"states": ..., "actions": ...} of a function that plays.
-        scoring: how tacit-search scores observations (``tacit.policies.parametric.declared``),
+        scoring: how tacit-search scores observations (``tacit.policies.parametric.scoring_of``),
             public; by default the numbers of an observation and 1, scaled by the bounds of their
             space, or not at all for a function that plays.
         homogeneous: False if the law of a step may depend on its number.

@@ -48,7 +48,7 @@ class Episodes(Playable):
         sizes: "states", the numbers of an observation, and "actions" or "inputs" (of a box).
         horizon: number of steps after which an episode is cut.
         returns: least and largest return of an episode, public; what lies outside is clipped.
-        form: how observations are scored (``tacit.policies.parametric.declared``), public.
+        form: how observations are scored (``tacit.policies.parametric.scoring_of``), public.
         name: shown in results.
         parameters: what made it, shown in results.
     """

@@ -29,7 +29,7 @@ ASKED, AGAIN = 2, 1
 class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
     """Next state and reward of the first visits of at most ``cap`` pairs per person.
 
-    Which pairs count is published ("wanted" [X], see ``kernels.first_visits``). Whether a step
+    Which pairs count is published ("wanted" [X], see ``kernels.raw.first_visits``). Whether a step
     counts follows from the past of the trajectory and from public flags, so counted next states
     are independent draws of the pair's law, whatever policy, cap and flags do. A counted visit adds
     1 to transitions [X, S], r - 1/2 to gains [X] and 1/2 to totals [X]; start states are counted

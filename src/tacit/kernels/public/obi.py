@@ -185,7 +185,7 @@ def obi_induction(
     w_h = H-h+1; corrected (docs/papers/tabular_ldp.md#e8) w_h = H-h, so that the last step pays no
     transition bonus. Where a denominator is not positive Q_h is its largest value H-h+1. Pairs and
     lists of next states, which have every state whose count is not 0, are those of
-    ``kernels.planning``; one stage for all: counts are [1, X] and [1, X, S].
+    ``kernels.public.planning``; one stage for all: counts are [1, X] and [1, X, S].
     """
     H, X, S = Q.shape[0], Q.shape[1], first.shape[0] - 1
     counts = np.empty(X)

@@ -1,7 +1,7 @@
 """Planning on one noisy release: pessimistic backward induction, and values of a fixed policy.
 
-Pairs x and their lists of next states are those of ``kernels.known_pairs``. Nothing here may import
-rollout, counts or sums: a planner cannot reach raw data.
+Pairs x and their lists of next states are those of ``kernels.public.first_visit_model``. Nothing
+here may import rollout, counts or sums: a planner cannot reach raw data.
 """
 
 from __future__ import annotations

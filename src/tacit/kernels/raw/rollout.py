@@ -17,7 +17,7 @@ from tacit.kernels.sampling import draw, draw_within
 class Truth(NamedTuple):
     """The secret arrays of a tabular problem, as rollouts and scoring read them.
 
-    Next states are lists, as ``kernels.planning`` describes them. Cumulative distributions
+    Next states are lists, as ``kernels.public.planning`` describes them. Cumulative distributions
     (``*cdf``) end in exactly 1, so that a uniform below 1 always finds a state of positive
     probability.
     """

@@ -1,8 +1,8 @@
 """What a policy is worth by a release: intervals over the models that release and noise allow.
 
 The centre is unbiased to first order: noisy counts are used as they are, negative ones too, because
-cutting them would move values (``kernels.pessimism.signed_values``). Models are drawn around it
-with the noise of the release and the luck of the people in it, and the interval is read off the
+cutting them would move values (``kernels.public.pessimism.signed_values``). Models are drawn around
+it with the noise of the release and the luck of the people in it, and the interval is read off the
 spread of their values. No release says whether rewards were paid where steps led somewhere good,
 which makes luck in both the same luck: the most that this can add is added (:class:`Together`).
 Pairs that are not known are at their worst for one end and at their best for the other. What was

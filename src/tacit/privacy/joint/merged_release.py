@@ -2,7 +2,8 @@
 
 Of a pair whose law is p the one shows m p with noise s, the other m' p with noise s'. They are best
 added with weights m / s and m' / s' after each is divided by its noise, which the pair's totals
-tell, as in ``counters.fading``. Given the weights the sum has exactly the noise that is stated.
+tell, as in ``privacy.counters.fading``. Given the weights the sum has exactly the noise that is
+stated.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class CuratedSums(NamedTuple):
 
 
 class GramStream(NamedTuple):
-    """The releases of the Gram matrices: exact sums, or prefixes of a tree (``counters.Tree``).
+    """The releases of the Gram matrices: exact sums, or prefixes of a ``counters.tree.Tree``.
 
     ``prefix`` is the newest release, in natural units; ``clock`` the number of tree nodes kept.
     """
