@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit.agents
 import tacit.planners
 import tacit.privacy
 import tacit.statistics
@@ -58,3 +59,9 @@ def test_every_implementation_has_a_contract_test(package, method, contract) -> 
     there = implementations(package, method)
     assert there, "the search itself must find something"
     assert there - subjects(contract) == set()
+
+
+@pytest.mark.parametrize("method", ["plan", "absorb", "encode_secure", "sensitivity"])
+def test_parts_of_agents_stand_in_their_own_folders(method) -> None:
+    """A planner beside its agent would owe nothing, and could import what leads to raw data."""
+    assert implementations(tacit.agents, method) == set()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from tacit.agents.base import PrivateAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
+from tacit.planners import Planner
 from tacit.planners.offline import OfflinePlanner, Pessimism
 from tacit.privacy.joint.batched import BatchSums
 from tacit.schedules import once
@@ -54,7 +55,7 @@ class LogAgent(PrivateAgent):
         """What is counted."""
 
     @abstractmethod
-    def planner(self, ended: int) -> OfflinePlanner:
+    def planner(self, ended: int) -> Planner:
         """What makes a policy of the release."""
 
 
