@@ -23,7 +23,7 @@ IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy alrea
 
 
 def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[APIRouter, Upload]:
-    """The routes on one collector; and the one that takes uploads, for those in a hurry."""
+    """The routes on one collector; and the one that takes uploads, which ``limits.py`` calls."""
     routes, writer = APIRouter(), uploads.Writer(collector)
     deployment = collector.deployment
     limits = deployment.settings.server

@@ -1,4 +1,7 @@
-"""From the bytes of a request to reports, to disk, and from outcomes to the bytes of an answer."""
+"""From the bytes of a request to reports, to disk, and from outcomes to the bytes of an answer.
+
+What is decided about each of them, in one transaction, is in ``intake/uploads.py``.
+"""
 
 from __future__ import annotations
 

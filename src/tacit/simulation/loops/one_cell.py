@@ -118,7 +118,7 @@ def close_batch(
     sums: CellSums,
     rng: np.random.Generator,
 ) -> None:
-    """Draw the summed reports of the batch, question by question, and add them up."""
+    """Draw the summed reports of the batch, question by question, and add them up: the noise."""
     largest = max(joint.domain, move.domain, reward.domain)
     row, cells = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
     answered = batch.users.sum()
