@@ -241,7 +241,7 @@ class Experiment:
                 run = StepwiseRun(*given, stop, source, people)
             if spread:
                 assert trace is not None
-                run = UncountedRun(self.problem, run, trace, self.grid)
+                run = UncountedRun(run, trace, self.grid)
             runs.append(run)
         return runs
 

@@ -51,10 +51,8 @@ from tacit.learner import BoundAgent, Learner
 from tacit.planners.tacit_local import LEAST_CHANCE, DirectionalPlanner, lists_next
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
-from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import CappedBatches
-from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows
@@ -304,16 +302,8 @@ def one_cell_episodes(
 class OneCellRun(FusedRun):
     """tacit-local, batch by batch."""
 
-    def __init__(
-        self,
-        problem: TabularMDP,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
+    def _prepare(self) -> None:
+        problem, agent = self.problem, self.agent
         H, S = problem.horizon, problem.states
         mechanism, schedule = agent.privatizer.device, agent.schedule
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)

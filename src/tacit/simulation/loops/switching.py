@@ -31,8 +31,6 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.curator import Curator, CuratorSecret
-from tacit.problems.tabular import TabularMDP
-from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record
 from tacit.statistics.linear import CuratedTransitions
@@ -169,16 +167,8 @@ class SwitchingRun(FusedRun):
 
     learner: Learner
 
-    def __init__(
-        self,
-        problem: TabularMDP,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
+    def _prepare(self) -> None:
+        problem, agent = self.problem, self.agent
         planner, statistic = agent.planner, agent.statistic
         assert isinstance(planner, LsviPlanner | LsviPlusPlanner) and planner.switching is not None
         assert isinstance(statistic, CuratedTransitions)
@@ -232,8 +222,7 @@ class SwitchingRun(FusedRun):
             assert isinstance(secret, CuratorSecret) and isinstance(self.agent.privatizer, Curator)
             self.agent.privatizer.stream.replay(secret.stream, self._stream.noise[None])
         new = learner.publish(self.streams)
-        if last is None or new.policy is not last.policy:
-            self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
+        self._score_policy(last, new)
         if isinstance(secret, CuratorSecret):
             self._stream.clock[0] = secret.stream.counter.steps
         if len(self._switch.matrices):

@@ -35,10 +35,8 @@ from tacit.planners.widths import PaperLocal, TightWidths, block_theta
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Exact, Query, ZeroNoise
 from tacit.privacy.local.weighted import LocalWeighted, WeightedSecret
-from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import Every
-from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
@@ -265,16 +263,8 @@ def value_targeted_episodes(
 class ValueTargetedRun(FusedRun):
     """UCRL-VTR, LinOpt-VI and their locally private forms."""
 
-    def __init__(
-        self,
-        problem: TabularMDP,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
+    def _prepare(self) -> None:
+        problem, agent = self.problem, self.agent
         statistic, planner = agent.statistic, agent.planner
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
         SA = problem.states * problem.actions

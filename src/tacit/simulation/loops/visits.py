@@ -46,10 +46,8 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Privatizer
 from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.response import LocalResponse
-from tacit.problems.tabular import TabularMDP
 from tacit.publication import Publication
 from tacit.schedules import Every
-from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
@@ -332,16 +330,8 @@ def visit_episodes(
 class VisitRun(FusedRun):
     """UCB-VI, PSRL and OBI; the last two also with users who randomize their counts."""
 
-    def __init__(
-        self,
-        problem: TabularMDP,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
+    def _prepare(self) -> None:
+        problem, agent = self.problem, self.agent
         statistic, task = agent.statistic, agent.task
         assert isinstance(statistic, VisitCounts)
         H, size, pairs = problem.horizon, statistic.layout.size, task.pairs

@@ -9,6 +9,7 @@ the last user all of them plan once more, by ``Learner.conclude``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Run(ABC):
     """A run in progress.
 
     Attributes:
+        problem: where its users live.
+        agent: who learns.
         score: regret so far; ``score.at[0]`` episodes are done.
         final: what was planned after the last user, and from how many users; None before that.
         learner: where learning stands, in runs that have one.
@@ -39,6 +42,7 @@ class Run(ABC):
     """
 
     learner: Learner | None = None
+    final: tuple[Publication, int] | None = None
 
     def __init__(
         self,
@@ -49,19 +53,34 @@ class Run(ABC):
         checkpoints: IntArray,
         people: AttendanceTrace | None = None,
     ) -> None:
-        self.agent = agent
-        self.people = people
+        self.problem, self.agent, self.people = problem, agent, people
         self.period = np.zeros(1, dtype=np.int64)
         self.score = new_score(problem, checkpoints)
         self.streams = planner_streams(root, run)
         self._noise, self._users = stream(root, run, "noise"), stream(root, run, "users")
-        self.final: tuple[Publication, int] | None = None
+        self._prepare()
 
-    def _begin(self, noise: Noise) -> Learner:
+    def _prepare(self) -> None:  # noqa: B027, nothing is the default
+        """What a run of this kind holds besides; the attributes above are there already."""
+
+    def _new_learner(self, noise: Noise) -> Learner:
         """A learner before its first user, who remembers as many people as there are."""
-        return Learner(
-            self.agent, noise, people=None if self.people is None else self.people.people
-        )
+        people = None if self.people is None else self.people.people
+        return Learner(self.agent, noise, people=people)
+
+    def publish(self) -> None:
+        """The next entry of the billboard, in a new period if the clock says so."""
+        learner = self.learner
+        assert learner is not None
+        last = learner.publication
+        new = learner.publish(self.streams)
+        self._renew_if_due(learner)
+        self._score_policy(last, new)
+
+    def _score_policy(self, last: Publication | None, new: Publication) -> None:
+        """Exact regret of the newest policy, where it is not that of the publication before."""
+        if last is None or new.policy is not last.policy:
+            self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
 
     @abstractmethod
     def advance(self, episodes: int) -> None:
@@ -83,20 +102,13 @@ class Run(ABC):
         Besides its score, its streams and its learner: ``simulation.resume`` keeps these.
         """
         memory = None if self.learner is None else self.learner.memory
-        return (
-            {}
-            if memory is None
-            else {
-                "taught": memory.taught,
-                "spent": memory.spent,
-                "period": self.period,
-            }
-        )
+        if memory is None:
+            return {}
+        return {"taught": memory.taught, "spent": memory.spent, "period": self.period}
 
-    def _renew_if_due(self) -> None:
+    def _renew_if_due(self, learner: Learner) -> None:
         """Begin a new period with the batch that begins now, if the clock says so."""
-        learner, trace = self.learner, self.people
-        assert learner is not None
+        trace = self.people
         if trace is None or learner.served == learner.agent.task.users:
             return
         period = trace.period_of(learner.served, learner.agent.task.users)
@@ -120,10 +132,6 @@ class Run(ABC):
         return {"users": self._users, "noise": self._noise, "ties": ties, "posterior": posterior}
 
 
-class Interrupted(Exception):
-    """Raised inside a stepwise run when it is asked to stop between two users."""
-
-
 def require_counts(agent: BoundAgent) -> None:
     """Refuse what closes batches by the number of users where nobody may know who stays away."""
     rule = agent.task.rule
@@ -138,19 +146,13 @@ def require_counts(agent: BoundAgent) -> None:
 class FusedRun(Run):
     """What fused loops share: the streams, and the users' uniforms, one row per episode."""
 
-    def __init__(
-        self,
-        problem: TabularMDP,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
-        self.problem = problem
-        columns = uniforms_per_episode(problem.horizon)
-        self._uniforms = np.empty((max(1, NUMBERS // columns), columns))
+    problem: TabularMDP
+
+    @cached_property
+    def _uniforms(self) -> Array:
+        """Room for those of one slice."""
+        columns = uniforms_per_episode(self.problem.horizon)
+        return np.empty((max(1, NUMBERS // columns), columns))
 
     @staticmethod
     def knows(agent: BoundAgent) -> bool:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import Arrays, IntArray
-from tacit.learner import BoundAgent, Learner
+from tacit.arrays import Arrays
+from tacit.learner import Learner
 from tacit.privacy.local.one_number import OneNumber
 from tacit.privacy.noise import SimulatedNoise
-from tacit.problems.base import Problem
-from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Run
 from tacit.simulation.users import simulated_users
 from tacit.statistics.base import BatchStatistic
@@ -26,20 +24,10 @@ class SegmentRun(Run):
 
     learner: Learner
 
-    def __init__(
-        self,
-        problem: Problem,
-        agent: BoundAgent,
-        root: int,
-        run: int,
-        checkpoints: IntArray,
-        people: AttendanceTrace | None = None,
-    ) -> None:
-        super().__init__(problem, agent, root, run, checkpoints, people)
-        self.problem = problem
-        self.learner = self._begin(SimulatedNoise(self._noise))
-        self.users = simulated_users(problem, self._users)
-        self.sums = np.zeros(agent.statistic.layout.size, dtype=np.int64)
+    def _prepare(self) -> None:
+        self.learner = self._new_learner(SimulatedNoise(self._noise))
+        self.users = simulated_users(self.problem, self._users)
+        self.sums = np.zeros(self.agent.statistic.layout.size, dtype=np.int64)
         self._lived = 0
 
     def advance(self, episodes: int) -> None:
@@ -62,14 +50,6 @@ class SegmentRun(Run):
             return learner.left - self._lived
         share = (learner.served + learner.left) / learner.agent.task.users
         return trace.until(share) - int(self.score.at[0])
-
-    def publish(self) -> None:
-        """The next entry of the billboard, and its score."""
-        last = self.learner.publication
-        new = self.learner.publish(self.streams)
-        self._renew_if_due()
-        if last is None or new.policy is not last.policy:
-            self.score.now[0] = self.score.optimum - self.problem.value(new.policy)
 
     def _serve(self, count: int) -> None:
         """Some of the users of the newest publication; the last of them close the batch."""

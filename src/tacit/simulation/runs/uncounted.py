@@ -11,8 +11,7 @@ import numpy as np
 
 from tacit.arrays import Array, Arrays, IntArray
 from tacit.errors import InvalidInput
-from tacit.learner import BoundAgent, Learner
-from tacit.problems.base import Problem
+from tacit.learner import Learner
 from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Run
 from tacit.simulation.score import new_score
@@ -26,22 +25,15 @@ class UncountedRun(Run):
     are not counted are put down as their expectation.
 
     Args:
-        problem: where everybody lives.
         inner: the run of the counted ones, with a checkpoint after each of them.
         people: who takes part when.
         checkpoints: in participations.
     """
 
-    def __init__(
-        self, problem: Problem, inner: Run, people: AttendanceTrace, checkpoints: IntArray
-    ) -> None:
-        self.agent: BoundAgent = inner.agent
-        self.inner = inner
-        self.people = people
-        self.period = inner.period
-        self.score = new_score(problem, checkpoints)
-        self.final = None
-        self._problem = problem
+    def __init__(self, inner: Run, people: AttendanceTrace, checkpoints: IntArray) -> None:
+        self.inner, self.people = inner, people
+        self.problem, self.agent, self.period = inner.problem, inner.agent, inner.period
+        self.score = new_score(inner.problem, checkpoints)
         self._counted = np.concatenate([[0], np.cumsum(people.first)])
         self._last = 0.0
         """Regret of the policy that is left when everybody was counted."""
@@ -69,7 +61,7 @@ class UncountedRun(Run):
         self.inner.conclude()
         final = self.inner.final
         assert final is not None
-        return float(self.score.optimum - self._problem.value(final[0].policy))
+        return float(self.score.optimum - self.problem.value(final[0].policy))
 
     def _record(self, begin: int, end: int, all_of: int) -> None:
         """Score the participations from ``begin`` on."""
