@@ -93,7 +93,7 @@ def closed(samplers, counts, rng, weigh):
     )
     np.add.at(batch.users, batch.answers[:, 0], 1)
     sums, places = zero_sums(), met_places(all_pairs(S, A))
-    one_cell.close_batch(*samplers, weigh, places.state, places.number, batch, sums, rng)
+    one_cell.close_batch(samplers, weigh, places, batch, sums, rng)
     assert not batch.users.any()  # ready for the next batch
     pairs = (1, S * A)
     out = NoisyCounts(
@@ -311,12 +311,10 @@ def test_the_loop_plans_as_the_planner_does_where_there_is_noise(problem, explor
         streams = planner_streams(seed, 0)
         planned = agent.planner.plan(agent.task, releases[-1], None, last, streams)
         run._batch.clock[1] = planned.version
-        ties, posterior, _ = planner_streams(seed, 0)
-        places, share = run._places, releases[-1].users / agent.task.users
-        public = places.first, places.number, places.place, run._pairs.action, run._rows
-        of_start = run._end_reward, first, int(users[0]), share
-        explore = run._explore, ties, posterior, run._batch
-        one_cell.plan_batch(counts, *public, *of_start, *explore)
+        run.streams = planner_streams(seed, 0)
+        released, share = one_cell.CellRelease(counts, first), releases[-1].users / agent.task.users
+        of_batch = run._explore, run._draws, run._batch
+        one_cell.plan_batch(released, run._task, int(users[0]), share, *of_batch)
         assert np.array_equal(run._batch.policy, planned.policy.actions)
         assert np.array_equal(run._batch.occupancy, planned.context["occupancy"])
         assert np.array_equal(run._batch.asked, planned.context["questions"])
@@ -366,7 +364,7 @@ def test_many_short_runs_have_the_law_of_the_driver():
         agent_ = agent.bind(FRACTIONS.task(users=users))
         run = compiled_run(FRACTIONS, agent_, root, 0, np.array([users]))
         run.advance(users)
-        found[True].append(flat(*run._released, run._first, *run._sums))
+        found[True].append(flat(*run._released.counts, run._released.first, *run._sums))
         regrets[True].append(run.score.now[1])
         found[False].append(stepwise(agent_, root + 10**6, regrets[False]))
     tests = 0
@@ -456,7 +454,7 @@ def test_garbage_in_every_buffer_does_not_change_the_next_policy():
             run.advance(100)
             if poison:
                 run.problem = make_problem("random-mdp", states=3, actions=2, horizon=4, seed=3)
-                for buffer in (*run._released, run._first):
+                for buffer in (*run._released.counts, run._released.first):
                     buffer[:] = np.nan if buffer.dtype == np.float64 else np.iinfo(np.int64).min
             run.advance(1)  # a new batch begins
             batch = run._batch
@@ -477,7 +475,7 @@ def test_raw_counts_reach_the_sums_only_through_the_oracle():
     assert joint.size > 1 and run._sums.first.sum() == 50 * joint.size
     by_state = np.bincount(raw[raw[:, 0] == 0, 1] // 6, minlength=3)
     spread = np.sqrt(50 * 6 * (joint.variance_outside + 5 * joint.covariance_outside))
-    off = np.abs(run._first - by_state).max()
+    off = np.abs(run._released.first - by_state).max()
     assert 1e-3 * spread < off < 10 * spread
 
 

@@ -53,9 +53,13 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.privacy.local.one_cell import DrawnCell, OneCell
 from tacit.publication import Publication
 from tacit.schedules import CappedBatches
-from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows
+
+
+Samplers = tuple[Sampler, Sampler, Sampler]
+"""By kind of question."""
 
 
 class CellBatch(NamedTuple):
@@ -72,6 +76,23 @@ class CellBatch(NamedTuple):
     clock: IntArray
     answers: IntArray
     users: IntArray
+
+
+class CellTask(NamedTuple):
+    """What the task says, and all possible next states of its pairs: all public."""
+
+    places: Places
+    pairs: Pairs
+    rows: Rows
+    end_reward: float
+    people: int
+
+
+class CellRelease(NamedTuple):
+    """What is released of all closed batches."""
+
+    counts: NoisyCounts
+    first: Array
 
 
 class BatchSizes(NamedTuple):
@@ -106,18 +127,16 @@ def next_batch(schedule: BatchSizes, served: int) -> int:
 
 @kernel
 def close_batch(
-    joint: Sampler,
-    move: Sampler,
-    reward: Sampler,
+    samplers: Samplers,
     weighing: Weighing,
-    state: IntArray,
-    number: IntArray,
+    places: Places,
     batch: CellBatch,
     sums: CellSums,
     rng: np.random.Generator,
 ) -> None:
     """Draw the summed reports of the batch, question by question, and add them up: the noise."""
-    largest = max(joint.domain, move.domain, reward.domain)
+    state, number = places.state, places.number
+    largest = max(samplers[STEP].domain, samplers[MOVE].domain, samplers[REWARD].domain)
     row, cells = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
     answered = batch.users.sum()
     order = np.argsort(batch.answers[:answered, 0], kind="mergesort")
@@ -127,7 +146,7 @@ def close_batch(
         if n == 0:
             continue
         kind = question % KINDS
-        oracle = joint if kind == STEP else (move if kind == MOVE else reward)
+        oracle = samplers[kind]
         held, hits = cells[: oracle.domain], row[: oracle.domain]
         for i in range(at, at + n):
             held[batch.answers[order[i], 1]] += 1
@@ -145,23 +164,18 @@ def close_batch(
 
 @kernel
 def plan_batch(
-    counts: NoisyCounts,
-    first: IntArray,
-    number: IntArray,
-    place: IntArray,
-    action: IntArray,
-    rows: Rows,
-    end_reward: float,
-    start: Array,
+    released: CellRelease,
+    task: CellTask,
     users: int,
     share: float,
     explore: Explore,
-    ties: np.random.Generator,
-    posterior: np.random.Generator,
+    streams: LoopStreams,
     batch: CellBatch,
 ) -> None:
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
-    begin, end, succ = rows.begin, rows.end, rows.succ
+    counts, action, end_reward = released.counts, task.pairs.action, task.end_reward
+    _, place, first, number, _ = task.places
+    begin, end, succ = task.rows
     P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:2])
     H, S = batch.policy.shape
     X, N = counts.moves.shape[1], counts.moves.shape[2]
@@ -174,19 +188,17 @@ def plan_batch(
         directional_induction(counts, z, first, P, R, end_reward, Q, V)
     else:
         if explore.listed:
-            mean = settled(share, posterior)
-            listed_model(counts, first, mean, posterior, begin, end, succ, flat, R)
+            mean = settled(share, streams.posterior)
+            listed_model(counts, first, mean, streams.posterior, begin, end, succ, flat, R)
         else:
-            sample_noisy_model(counts, posterior, np.zeros(N), P, R)
+            sample_noisy_model(counts, streams.posterior, np.zeros(N), P, R)
         Q[:] = np.inf
         none = np.zeros((0, 0))
         backward_induction(first, begin, end, succ, flat, none, R, end_reward, Q, V)
     policy, steps = np.zeros((H, N), dtype=np.int64), np.zeros((H, N), dtype=np.int64)
-    greedy(first, action, Q, ties, policy)
-    users_first = float(users)
-    predict_occupancy(
-        start, users_first, number, begin, end, succ, flat, policy, explore.floor, f, steps
-    )
+    greedy(first, action, Q, streams.ties, policy)
+    start, floor = released.first, explore.floor
+    predict_occupancy(start, float(users), number, begin, end, succ, flat, policy, floor, f, steps)
     for h in range(H):
         for s in range(S):
             batch.policy[h, s] = policy[h, place[s]]
@@ -202,24 +214,15 @@ def plan_batch(
 def one_cell_episodes(
     truth: Truth,
     uniforms: Array,
-    joint: Sampler,
-    move: Sampler,
-    reward: Sampler,
+    samplers: Samplers,
     schedule: BatchSizes,
     drawn: bool,
     explore: Explore,
-    ties: np.random.Generator,
-    posterior: np.random.Generator,
-    rng: np.random.Generator,
+    task: CellTask,
+    streams: LoopStreams,
     batch: CellBatch,
     sums: CellSums,
-    counts: NoisyCounts,
-    places: Places,
-    pairs: Pairs,
-    rows: Rows,
-    end_reward: float,
-    first: Array,
-    people: int,
+    released: CellRelease,
     score: Score,
 ) -> None:
     """One episode of ``tacit-local`` per row of ``uniforms``; a batch may span several calls.
@@ -228,9 +231,10 @@ def one_cell_episodes(
     """
     policy, _, asked, clock, answers, users = batch
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    places, pairs, rng = task.places, task.pairs, streams.noise
+    place, live = places.place, places.live
     H, S = policy.shape
-    state, place, first_pairs, number, live = places
-    N = state.shape[0]
+    N = places.state.shape[0]
     states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
     rewards, values = np.empty(H), np.zeros((H + 1, S))
     gap, regret, earned = now
@@ -242,29 +246,21 @@ def one_cell_episodes(
         if left == 0:
             if done == 0:
                 equal = np.zeros((H, pairs.action.shape[0]))
-                greedy(pairs.first, pairs.action, equal, ties, policy)
+                greedy(pairs.first, pairs.action, equal, streams.ties, policy)
             else:
-                weighing = explore.weighing
-                close_batch(joint, move, reward, weighing, state, number, batch, sums, rng)
-                estimate_cells(sums, joint.chances, move.chances, reward.chances, counts, first)
+                close_batch(samplers, explore.weighing, places, batch, sums, rng)
+                estimate_cells(
+                    sums,
+                    samplers[STEP].chances,
+                    samplers[MOVE].chances,
+                    samplers[REWARD].chances,
+                    released.counts,
+                    released.first,
+                )
                 answered = 0
                 clock[1] += 1
-                plan_batch(
-                    counts,
-                    first_pairs,
-                    number,
-                    place,
-                    pairs.action,
-                    rows,
-                    end_reward,
-                    first,
-                    sums.first_users.sum(),
-                    done / people,
-                    explore,
-                    ties,
-                    posterior,
-                    batch,
-                )
+                first_users, share = sums.first_users.sum(), done / task.people
+                plan_batch(released, task, first_users, share, explore, streams, batch)
             rescore(truth, policy, optimum, values, now)
             gap = now[0]
             left = next_batch(schedule, done)
@@ -309,23 +305,18 @@ class OneCellRun(FusedRun):
         assert isinstance(mechanism, OneCell) and isinstance(schedule, CappedBatches)
         joint, move, reward = (oracle.sampler for oracle in mechanism.oracles)
         assert joint is not None and move is not None and reward is not None
-        self._oracles = joint, move, reward
+        self._samplers: Samplers = joint, move, reward
         self._schedule = BatchSizes(schedule.least, schedule.most, schedule.share)
         self._flat = mechanism.init().sums
         self._sums = mechanism.cell_sums(self._flat)
         of_moves, of_rewards = self._sums.moves.shape[1:], self._sums.rewards.shape[1:]
-        self._released = NoisyCounts(
-            moves=np.zeros(of_moves),
-            rewards=np.zeros(of_rewards),
-            moves_variance=np.zeros(of_moves[:2]),
-            rewards_variance=np.zeros(of_rewards[:2]),
-            moves_unit=np.zeros(of_moves[:2]),
-            rewards_unit=np.zeros(of_rewards[:2]),
+        shapes = of_moves, of_rewards, *(of_moves[:2], of_rewards[:2]) * 2
+        task, places = agent.task, mechanism.statistic.places
+        self._released = CellRelease(
+            NoisyCounts(*(np.zeros(shape) for shape in shapes)), np.zeros(places.live)
         )
-        self._pairs, self._end_reward = agent.task.pairs, agent.task.end_reward
-        self._places = mechanism.statistic.places
-        self._rows = full_rows(*of_moves)
-        self._first = np.zeros(self._places.live)
+        rows = full_rows(*of_moves)
+        self._task = CellTask(places, task.pairs, rows, task.end_reward, task.users)
         self._batch = CellBatch(
             policy=np.zeros((H, S), dtype=np.int64),
             occupancy=np.full((H, S), WEIGHT_STEPS, dtype=np.int64),
@@ -349,39 +340,30 @@ class OneCellRun(FusedRun):
         one_cell_episodes(
             self.problem.truth,
             uniforms,
-            *self._oracles,
+            self._samplers,
             self._schedule,
             self._drawn,
             self._explore,
-            self.streams.ties,
-            self.streams.posterior,
-            self._noise,
+            self._task,
+            self._draws,
             self._batch,
             self._sums,
             self._released,
-            self._places,
-            self._pairs,
-            self._rows,
-            self._end_reward,
-            self._first,
-            self.agent.task.users,
             self.score,
         )
 
     def kept(self) -> Arrays:
         """What the loop carries on; the rest is worked out again with the next plan."""
-        released, batch = self._released._asdict(), self._batch._asdict()
-        named = {**{f"released.{n}": a for n, a in released.items()}, **batch}
-        return {"sums": self._flat, "first": self._first, **named}
+        counts = {f"released.{n}": a for n, a in self._released.counts._asdict().items()}
+        own = {"sums": self._flat, "first": self._released.first}
+        return {**own, **counts, **self._batch._asdict()}
 
     def _stand(self) -> Learner:
         """A last batch that is not full is opened, but not behind a shuffler."""
         batch, served = self._batch, int(self.score.at[0])
         if batch.clock[0] == 0 or self.agent.privatizer.batch is None:
-            joint, move, reward = self._oracles
-            weighing, places, sums = self._explore.weighing, self._places, self._sums
-            state, number = places.state, places.number
-            close_batch(joint, move, reward, weighing, state, number, batch, sums, self._noise)
+            weighing, places = self._explore.weighing, self._task.places
+            close_batch(self._samplers, weighing, places, batch, self._sums, self._noise)
         secret = self.agent.privatizer.init()
         secret.sums[:] = self._flat
         last = Publication(int(batch.clock[1]), TabularPolicy(batch.policy))

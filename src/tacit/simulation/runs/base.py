@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -143,10 +144,22 @@ def require_counts(agent: BoundAgent) -> None:
         )
 
 
+class LoopStreams(NamedTuple):
+    """What a fused loop draws from besides the users' uniforms."""
+
+    ties: np.random.Generator
+    posterior: np.random.Generator
+    noise: np.random.Generator
+
+
 class FusedRun(Run):
     """What fused loops share: the streams, and the users' uniforms, one row per episode."""
 
     problem: TabularMDP
+
+    @property
+    def _draws(self) -> LoopStreams:
+        return LoopStreams(self.streams.ties, self.streams.posterior, self._noise)
 
     @cached_property
     def _uniforms(self) -> Array:
