@@ -53,11 +53,6 @@ EXCEPTIONS = {
     "tacit.kernels.raw.first_visits.add_first_returns",
     "tacit.kernels.raw.first_visits.add_first_visits",
     "tacit.kernels.raw.targets.add_value_targets",
-    "tacit.simulation.loops.one_cell.one_cell_episodes",
-    "tacit.simulation.loops.one_cell.plan_batch",
-    "tacit.simulation.loops.switching.switching_episodes",
-    "tacit.simulation.loops.visits.visit_episodes",
-    "tacit.simulation.users.live_in_system",
 }
 """Functions that take more parameters than they should; this list may only shrink."""
 

@@ -190,10 +190,10 @@ def _buffers(loop: Any, bound: BoundAgent) -> bytes:
     if hasattr(loop, "public"):
         return named_bytes(bound.privatizer.layout.views(loop.public.release))
     if hasattr(loop, "_released"):
-        parts = loop._released._asdict()
+        parts = loop._released.counts._asdict()
         shapes = {block.name: block.shape for block in bound.privatizer.layout.blocks}
         sums = {name: part.reshape(shapes[name]) for name, part in parts.items() if name in shapes}
-        return named_bytes({**sums, "first": loop._first})
+        return named_bytes({**sums, "first": loop._released.first})
     return b""
 
 

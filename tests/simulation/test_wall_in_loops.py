@@ -29,7 +29,7 @@ def warm_run(name: str, parameters: dict, episodes: int = 50):
 def next_policy(run) -> np.ndarray:
     run.streams = planner_streams(5, 5)  # the same planner luck, whatever happened before
     run.advance(1)
-    return run.policy.copy()
+    return run.plan.policy.copy()
 
 
 @pytest.mark.parametrize(("name", "parameters"), AGENTS)

@@ -69,7 +69,7 @@ class TabularUsers:
         uniforms = self._uniforms[:count]
         self._rng.random(out=uniforms)
         lived = Lives(self.states[:count], self.actions[:count], self.rewards[:count])
-        live_in_table(self.problem.truth, uniforms, table, cdf, *score[1:], *lived)
+        live_in_table(self.problem.truth, uniforms, table, cdf, score, lived)
         return lived
 
     def _tables(self, policy: Policy) -> tuple[IntArray, Array]:
@@ -84,20 +84,11 @@ class TabularUsers:
 
 @kernel
 def live_in_table(
-    truth: Truth,
-    uniforms: Array,
-    policy: IntArray,
-    cdf: Array,
-    now: Array,
-    at: IntArray,
-    checkpoints: IntArray,
-    regret: Array,
-    reward: Array,
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    truth: Truth, uniforms: Array, policy: IntArray, cdf: Array, score: Score, lives: Lives
 ) -> None:
     """One episode per row of uniforms under a table, or where it is empty under ``cdf``."""
+    _, now, at, checkpoints, regret, reward = score
+    states, actions, rewards = lives
     for row in range(uniforms.shape[0]):
         if policy.shape[0] > 0:
             total = rollout(truth, policy, uniforms[row], states[row], actions[row], rewards[row])
@@ -136,8 +127,8 @@ class ControlUsers:
             policy.amplitude,
             policy.key,
             first,
-            *score[1:],
-            *lived,
+            score,
+            lived,
         )
         return lived
 
@@ -151,16 +142,12 @@ def live_in_system(
     amplitude: float,
     key: int,
     first: int,
-    now: Array,
-    at: IntArray,
-    checkpoints: IntArray,
-    regret: Array,
-    reward: Array,
-    states: Array,
-    inputs: Array,
-    rewards: Array,
+    score: Score,
+    lives: Lives,
 ) -> None:
     """One episode per row of normals; user k pushes along the public directions of number k."""
+    _, now, at, checkpoints, regret, reward = score
+    states, inputs, rewards = lives
     H, d = offsets.shape
     pushed = np.empty((H, d))
     q = np.empty((H, d))
@@ -192,21 +179,15 @@ class SearchUsers:
         assert isinstance(policy, ParametricPolicy)
         returns, keys = self._returns[:count], self._rng.integers(2**62, size=count)
         self.problem.live(policy, first, keys, returns)
-        record_all(returns, *score[1:])
+        record_all(returns, score)
         nothing = np.zeros((count, 0, 1))
         return Lives(nothing, nothing, returns[:, np.newaxis])
 
 
 @kernel
-def record_all(
-    returns: Array,
-    now: Array,
-    at: IntArray,
-    checkpoints: IntArray,
-    regret: Array,
-    reward: Array,
-) -> None:
+def record_all(returns: Array, score: Score) -> None:
     """Score one episode after the other."""
+    _, now, at, checkpoints, regret, reward = score
     for k in range(returns.shape[0]):
         record(returns[k], now, at, checkpoints, regret, reward)
 

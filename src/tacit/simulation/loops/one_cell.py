@@ -57,7 +57,6 @@ from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, rescore
 from tacit.task.pairs import Pairs, Places, Rows, full_rows
 
-
 Samplers = tuple[Sampler, Sampler, Sampler]
 """By kind of question."""
 

@@ -69,6 +69,14 @@ BUFFERS = ("noise", "item", "total", "prefix", "clock")
 """What a stream holds besides the learner's own."""
 
 
+class StepWeights(NamedTuple):
+    """How the steps of users are weighted."""
+
+    phi: Array
+    weights: Array
+    largest: float
+
+
 class Switch(NamedTuple):
     """The switching rule: all of it public."""
 
@@ -124,9 +132,7 @@ def switching_episodes(
     uniforms: Array,
     users: int,
     policy: IntArray,
-    phi: Array,
-    weights: Array,
-    largest: float,
+    steps: StepWeights,
     sums: CuratedSums,
     stream: GramStream,
     switch: Switch,
@@ -140,6 +146,7 @@ def switching_episodes(
     drawn and not kept: the privatizer does that, with the same noise, when it releases.
     """
     gram, table, reward = sums
+    phi, weights, largest = steps
     H = policy.shape[0]
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, logdet = np.empty((1, H)), np.empty(H)
@@ -236,15 +243,14 @@ class SwitchingRun(FusedRun):
         publication, secret = self.learner.publication, self.learner.secret
         assert publication is not None and isinstance(publication.policy, TabularPolicy)
         stream, before = self._stream, int(self.score.at[0])
-        first = stream.noisy and before == 0
+        first, statistic = stream.noisy and before == 0, self._statistic
+        weights = statistic.weights(publication)
         rows, self._due = switching_episodes(
             self.problem.truth,
             uniforms[:1] if first else uniforms,
             1 if first else self.agent.task.users,
             publication.policy.actions,
-            self._statistic.phi,
-            self._statistic.weights(publication),
-            self._statistic.largest_weight,
+            StepWeights(statistic.phi, weights, statistic.largest_weight),
             self._sums,
             stream,
             self._switch,

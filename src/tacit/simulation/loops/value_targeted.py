@@ -37,7 +37,7 @@ from tacit.privacy import Exact, Query, ZeroNoise
 from tacit.privacy.local.weighted import LocalWeighted, WeightedSecret
 from tacit.publication import Publication
 from tacit.schedules import Every
-from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
 from tacit.task.features import known_rewards, value_caps
@@ -193,15 +193,14 @@ def value_targeted_episodes(
     scales: TargetScales,
     p_work: Work,
     r_work: Work,
-    ties: np.random.Generator,
-    rng: np.random.Generator,
+    streams: LoopStreams,
     raw: RawTargets,
     public: PublicTargets,
     score: Score,
 ) -> None:
     """One episode per row of ``uniforms``, a new plan after every ``terms.every`` of them."""
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
-    policy, clock = public.policy, public.clock
+    policy, clock, ties, rng = public.policy, public.clock, streams.ties, streams.noise
     H, S, A = public.Q.shape
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, true_values, greedy_only = np.empty((1, H)), np.zeros((H + 1, S)), np.zeros((0, S, A))
@@ -290,8 +289,7 @@ class ValueTargetedRun(FusedRun):
             self._statistic.features,
             self._statistic.scales,
             *self._work,
-            self.streams.ties,
-            self._noise,
+            self._draws,
             self.raw,
             self.public,
             self.score,

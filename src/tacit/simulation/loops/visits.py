@@ -48,7 +48,7 @@ from tacit.privacy.local.additive import LocalAdditive
 from tacit.privacy.local.response import LocalResponse
 from tacit.publication import Publication
 from tacit.schedules import Every
-from tacit.simulation.runs.base import FusedRun
+from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
 from tacit.task.pairs import full_rows
@@ -126,21 +126,19 @@ class PublicVisits(NamedTuple):
     succ: IndexArray
 
 
+class PlanTables(NamedTuple):
+    """The newest plan, and room for its model: UCB-VI's Q carries over."""
+
+    P: Array
+    rest: Array
+    Q: Array
+    policy: IntArray
+
+
 @kernel
-def randomize(
-    kind: int,
-    contribution: IntArray,
-    scales: Array,
-    factors: IntArray,
-    steps: IntArray,
-    ones: IntArray,
-    trials: IntArray,
-    keep: float,
-    flip: float,
-    rng: np.random.Generator,
-    message: IntArray,
-) -> None:
+def randomize(local: LocalNoise, contribution: IntArray, rng: np.random.Generator) -> None:
     """What the device sends about a contribution."""
+    kind, scales, factors, steps, ones, trials, keep, flip, message = local
     if kind == RESPONSE:
         round_sums(contribution, steps, rng, ones)
         respond(ones, trials, keep, flip, rng, message)
@@ -200,31 +198,29 @@ def visit_episodes(
     uniforms: Array,
     planning: VisitPlan,
     local: LocalNoise,
-    ties: np.random.Generator,
-    posterior: np.random.Generator,
-    rng: np.random.Generator,
+    streams: LoopStreams,
     raw: RawVisits,
     public: PublicVisits,
-    P: Array,
-    rest: Array,
-    Q: Array,
-    policy: IntArray,
+    plan: PlanTables,
     score: Score,
 ) -> None:
-    """One episode per row of ``uniforms``; UCB-VI's Q carries over.
+    """One episode per row of ``uniforms``.
 
     Arrays are taken out of the tuples before the first episode: doing it inside costs twice the
     time of a whole episode at S = A = H = 2.
     """
-    contribution, (c_reward, c_squares, c_visits, c_next), sums, totals = raw
-    t_reward, t_squares, t_visits, t_next = totals
+    ties, posterior, rng = streams
+    P, rest, Q, policy = plan
+    contribution, blocks, sums, totals = raw
+    c_reward, c_squares, c_visits, c_next = totals if planning.listed else blocks
     first, action, number, end_reward, units, release = public[:6]
     released = public.blocks
     r_reward, r_squares, r_visits, r_next = released
     known_reward, begin, end, succ = public[7:]
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     how, every, listed, width, prior, noise, rule = planning
-    kind, scales, factors, steps, ones, trials, keep, flip, message = local
+    kind, trials, keep, flip = local.kind, local.trials, local.keep, local.flip
+    sent = contribution if kind == EXACT else local.message
     H, S, A = policy.shape[0], policy.shape[1], number.shape[1]
     V = np.zeros((H + 1, S))
     R = np.zeros((H if how == UCB_VI else r_next.shape[0], Q.shape[1]))
@@ -275,51 +271,17 @@ def visit_episodes(
             if greedy(first, action, Q, ties, policy) or at[0] == 0:
                 rescore(truth, policy, optimum, values, now)
         reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
+        if not listed:
+            contribution[:] = 0
+        add_visits(
+            states, actions, rewards, H, first, number, c_reward, c_squares, c_visits, c_next
+        )
         if listed:
-            add_visits(
-                states,
-                actions,
-                rewards,
-                H,
-                first,
-                number,
-                t_reward,
-                t_squares,
-                t_visits,
-                t_next,
-            )
             release_steps(states[0], actions[0], first, number, totals, released, begin, end, succ)
         else:
-            contribution[:] = 0
-            add_visits(
-                states,
-                actions,
-                rewards,
-                H,
-                first,
-                number,
-                c_reward,
-                c_squares,
-                c_visits,
-                c_next,
-            )
-            if kind == EXACT:
-                absorb(sums, contribution)
-            else:
-                randomize(
-                    kind,
-                    contribution,
-                    scales,
-                    factors,
-                    steps,
-                    ones,
-                    trials,
-                    keep,
-                    flip,
-                    rng,
-                    message,
-                )
-                absorb(sums, message)
+            if kind != EXACT:
+                randomize(local, contribution, rng)
+            absorb(sums, sent)
             if kind == RESPONSE:
                 debias(sums, trials, at[0] + 1, keep, flip, release)
             else:
@@ -364,10 +326,12 @@ class VisitRun(FusedRun):
             succ=rows.succ,
         )
         sampled = self.planning.kind == POSTERIOR and self.planning.listed
-        self.P = np.zeros(len(rows.succ))
-        self.rest = np.zeros(blocks.visits.shape if sampled else (0, 0))
-        self.Q = np.full((H, len(pairs.action)), float(H))
-        self.policy = np.zeros((H, problem.states), dtype=np.int64)
+        self.plan = PlanTables(
+            P=np.zeros(len(rows.succ)),
+            rest=np.zeros(blocks.visits.shape if sampled else (0, 0)),
+            Q=np.full((H, len(pairs.action)), float(H)),
+            policy=np.zeros((H, problem.states), dtype=np.int64),
+        )
 
     def _episodes(self, uniforms: Array) -> None:
         visit_episodes(
@@ -375,28 +339,23 @@ class VisitRun(FusedRun):
             uniforms,
             self.planning,
             self.local,
-            self.streams.ties,
-            self.streams.posterior,
-            self._noise,
+            self._draws,
             self.raw,
             self.public,
-            self.P,
-            self.rest,
-            self.Q,
-            self.policy,
+            self.plan,
             self.score,
         )
 
     def kept(self) -> Arrays:
         """What the loop carries on; the rest is worked out again with the next plan."""
-        kept = self.raw.sums, self.public.release, self.Q, self.policy
-        return dict(zip(("sums", "release", "Q", "policy"), kept, strict=True))
+        plan = {"Q": self.plan.Q, "policy": self.plan.policy}
+        return {"sums": self.raw.sums, "release": self.public.release, **plan}
 
     def _stand(self) -> Learner:
         served, secret = int(self.score.at[0]), self.agent.privatizer.init()
         secret.sums[:] = self.raw.sums
         version = (served - 1) // self.planning.every
-        last = Publication(version, TabularPolicy(self.policy), {"Q": self.Q})
+        last = Publication(version, TabularPolicy(self.plan.policy), {"Q": self.plan.Q})
         return self._learner(secret, served, last)
 
 
