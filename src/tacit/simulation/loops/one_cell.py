@@ -363,10 +363,8 @@ class OneCellRun(FusedRun):
         if batch.clock[0] == 0 or self.agent.privatizer.batch is None:
             weighing, places = self._explore.weighing, self._task.places
             close_batch(self._samplers, weighing, places, batch, self._sums, self._noise)
-        secret = self.agent.privatizer.init()
-        secret.sums[:] = self._flat
         last = Publication(int(batch.clock[1]), TabularPolicy(batch.policy))
-        return self._learner(secret, served - int(batch.users.sum()), last)
+        return self._learner(self._flat, served - int(batch.users.sum()), last)
 
 
 def _explore(agent: BoundAgent, weighing: Weighing) -> Explore:

@@ -55,11 +55,11 @@ class RawTargets(NamedTuple):
     """What planning may not see: the open batch, and the sums."""
 
     batch: IntArray
+    sums: IntArray
     gram: IntArray  # views of batch
     target: IntArray
     reward_gram: IntArray
     reward_target: IntArray
-    sums: IntArray
 
 
 class Family(NamedTuple):
@@ -147,31 +147,20 @@ def update_widths(terms: WidthTerms, public: PublicTargets) -> None:
     """Widths of the newest release."""
     std, spread, H = terms.noise_std, public.spread, public.V.shape[0] - 1
     for family in range(2):
-        widths = public.p_widths if family == 0 else public.r_widths
         f = terms.p if family == 0 else terms.r
+        widths = public.p_widths if family == 0 else public.r_widths
+        _, ridge, shift, _, _, _, fixed, direct = widths
         if terms.paper:
-            shift, radius = paper_terms(
-                public.clock[1], std, f.d, f.paper_theta, f.most, H, terms.alpha
-            )
-            widths.shift[:] = shift
-            widths.fixed[:] = f.span * radius
+            users, theta = public.clock[1], f.paper_theta
+            shift[:], radius = paper_terms(users, std, f.d, theta, f.most, H, terms.alpha)
+            fixed[:] = f.span * radius
         else:
             regression = public.transitions if family == 0 else public.rewards
-            stages = widths.shift.shape[0]
+            stages = shift.shape[0]
             gram, target = np.empty(stages), np.empty(stages)
             stage_noise(std, spread[2 * family], regression.gram_factor, gram)
             stage_noise(std, spread[2 * family + 1], regression.target_factor, target)
-            fill_tight(
-                gram,
-                target,
-                f.root,
-                f.reach,
-                f.theta,
-                widths.ridge,
-                widths.shift,
-                widths.fixed,
-                widths.direct,
-            )
+            fill_tight(gram, target, f.root, f.reach, f.theta, ridge, shift, fixed, direct)
 
 
 @kernel
@@ -302,22 +291,18 @@ class ValueTargetedRun(FusedRun):
         return {"batch": self.raw.batch, "sums": self.raw.sums, **public}
 
     def _stand(self) -> Learner:
-        terms, public, privatizer = self.terms, self.public, self.agent.privatizer
+        terms, public = self.terms, self.public
         version = -(-int(self.score.at[0]) // terms.every) - 1
         if public.clock[0] > 0:
             close_targets(terms, self._statistic.features, self.raw, public, self._noise)
-        secret, H = privatizer.init(), self.problem.horizon
-        secret.sums[:] = self.raw.sums
-        if isinstance(secret, WeightedSecret):
-            stages = (H - 1, H - 1, H, H)
-            secret.spread[:] = np.concatenate(
-                [
-                    np.repeat(spread[:count], cells)
-                    for spread, count, cells in zip(public.spread, stages, terms.sizes, strict=True)
-                ]
-            )
         last = Publication(version, TabularPolicy(public.policy))
-        return self._learner(secret, int(public.clock[1]), last)
+        learner = self._learner(self.raw.sums, int(public.clock[1]), last)
+        secret, H = learner.secret, self.problem.horizon
+        if isinstance(secret, WeightedSecret):
+            parts = zip(public.spread, (H - 1, H - 1, H, H), terms.sizes, strict=True)
+            spread = [np.repeat(part[:stages], cells) for part, stages, cells in parts]
+            secret.spread[:] = np.concatenate(spread)
+        return learner
 
 
 def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPlanner) -> WidthTerms:
@@ -326,16 +311,16 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
     assert isinstance(agent.schedule, Every)
     families = []
     for f, span, top in ((p, 1.0, float(value_caps(task)[0])), (r, float(r.span), 1.0)):
-        roots = (0.0, 0.0)
-        if isinstance(rule, TightWidths):
-            roots = rule.roots(task, f.width, f.blocks)
-        families.append(Family(*roots, block_theta(f), f.dimension, f.theta_norm / span, top, span))
+        tight = rule.roots(task, f.width, f.blocks) if isinstance(rule, TightWidths) else (0.0, 0.0)
+        families.append(Family(*tight, block_theta(f), f.dimension, f.theta_norm / span, top, span))
     shapes = {block.name: block.shape for block in statistic.layout.blocks}
     sizes = [int(np.prod(shapes[name][1:])) if name in shapes else 0 for name in FAMILIES]
-    noisy = isinstance(privatizer, LocalWeighted)
+    noisy, noise_std, least = False, 0.0, 0.0
+    if isinstance(privatizer, LocalWeighted):
+        noisy, noise_std, least = True, privatizer.noise_std, privatizer.least
     return WidthTerms(
-        noise_std=privatizer.noise_std if isinstance(privatizer, LocalWeighted) else 0.0,
-        least=privatizer.least if isinstance(privatizer, LocalWeighted) else 0.0,
+        noise_std=noise_std,
+        least=least,
         shaped=statistic.shape.public and noisy,
         every=int(agent.schedule.users),
         sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
@@ -349,15 +334,7 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
 def _raw(statistic: ValueTargets) -> RawTargets:
     batch = np.zeros(statistic.layout.size, dtype=np.int64)
     views, none = statistic.layout.views(batch), np.zeros((0, 1, 1), dtype=np.int64)
-    gram, target, reward_gram, reward_target = (views.get(name, none) for name in FAMILIES)
-    return RawTargets(
-        batch,
-        gram,
-        target,
-        reward_gram,
-        reward_target,
-        np.zeros(statistic.layout.size, dtype=np.int64),
-    )
+    return RawTargets(batch, np.zeros_like(batch), *(views.get(name, none) for name in FAMILIES))
 
 
 def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:

@@ -51,7 +51,7 @@ from tacit.schedules import Every
 from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
-from tacit.task.pairs import full_rows
+from tacit.task.pairs import Pairs, Rows, full_rows
 
 UCB_VI, POSTERIOR, OBI = range(3)
 
@@ -113,17 +113,13 @@ class RawVisits(NamedTuple):
 class PublicVisits(NamedTuple):
     """What planning may see: the task's pairs, the release in natural units, and what it lists."""
 
-    first: IntArray
-    action: IntArray
-    number: IntArray
+    pairs: Pairs
     end_reward: float
     units: Array
     release: Array
     blocks: VisitTables
     known_reward: Array
-    begin: IntArray
-    end: IntArray
-    succ: IndexArray
+    rows: Rows
 
 
 class PlanTables(NamedTuple):
@@ -213,10 +209,10 @@ def visit_episodes(
     P, rest, Q, policy = plan
     contribution, blocks, sums, totals = raw
     c_reward, c_squares, c_visits, c_next = totals if planning.listed else blocks
-    first, action, number, end_reward, units, release = public[:6]
-    released = public.blocks
+    pairs, end_reward, units, release, released, known_reward, rows = public
     r_reward, r_squares, r_visits, r_next = released
-    known_reward, begin, end, succ = public[7:]
+    first, _, action, number = pairs
+    begin, end, succ = rows
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     how, every, listed, width, prior, noise, rule = planning
     kind, trials, keep, flip = local.kind, local.trials, local.keep, local.flip
@@ -313,17 +309,13 @@ class VisitRun(FusedRun):
         if self.planning.listed:  # room for every next state, none of them seen
             rows = rows._replace(end=rows.begin.copy())
         self.public = PublicVisits(
-            first=pairs.first,
-            action=pairs.action,
-            number=pairs.number,
+            pairs=pairs,
             end_reward=task.end_reward,
             units=np.full(size, GRID) if additive else statistic.layout.units,
             release=release,
             blocks=blocks,
             known_reward=pair_rewards(task),
-            begin=rows.begin,
-            end=rows.end,
-            succ=rows.succ,
+            rows=rows,
         )
         sampled = self.planning.kind == POSTERIOR and self.planning.listed
         self.plan = PlanTables(
@@ -352,11 +344,10 @@ class VisitRun(FusedRun):
         return {"sums": self.raw.sums, "release": self.public.release, **plan}
 
     def _stand(self) -> Learner:
-        served, secret = int(self.score.at[0]), self.agent.privatizer.init()
-        secret.sums[:] = self.raw.sums
+        served = int(self.score.at[0])
         version = (served - 1) // self.planning.every
         last = Publication(version, TabularPolicy(self.plan.policy), {"Q": self.plan.Q})
-        return self._learner(secret, served, last)
+        return self._learner(self.raw.sums, served, last)
 
 
 def _planning(agent: BoundAgent) -> VisitPlan:

@@ -18,7 +18,6 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.errors import InvalidInput
 from tacit.kernels.raw.rollout import uniforms_per_episode
 from tacit.learner import BoundAgent, Learner
-from tacit.privacy.base import Secret
 from tacit.privacy.noise import Noise, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.problems.tabular import TabularMDP
@@ -184,9 +183,9 @@ class FusedRun(Run):
     def _episodes(self, uniforms: Array) -> None:
         """One episode per row of uniforms: the compiled loop of this run."""
 
-    def _learner(self, secret: Secret, users: int, publication: Publication) -> Learner:
-        """The learner of a loop whose sums of that many users were copied into its secret."""
-        noise = SimulatedNoise(self._noise)
-        secret.users = users
+    def _learner(self, sums: IntArray, users: int, publication: Publication) -> Learner:
+        """The learner of a loop with these sums of that many users."""
+        noise, secret = SimulatedNoise(self._noise), self.agent.privatizer.init()
+        secret.sums[:], secret.users = sums, users
         secret.source = noise.source if self.agent.guarantee.model != "none" else "none"
         return Learner(self.agent, noise, secret=secret, publication=publication, served=users)
