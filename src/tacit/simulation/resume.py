@@ -23,6 +23,7 @@ from tacit.arrays import Arrays
 from tacit.errors import InvalidInput
 from tacit.learner import Learner
 from tacit.simulation.runs.base import Run
+from tacit.simulation.score import CHANGING
 from tacit.util.files import read_json, require_folder, write_json
 from tacit.wire import documents
 
@@ -30,9 +31,6 @@ SECONDS = 5.0
 """Between two times that a run is saved."""
 
 CONFIGURATION = "configuration.json"
-
-SCORE = ("now", "at", "regret", "reward")
-"""What changes of a score."""
 
 
 class ResumeFolder:
@@ -48,10 +46,16 @@ class ResumeFolder:
         self._folder = folder
         mine = json.loads(json.dumps(configuration))
         require_folder(folder)
-        if (folder / CONFIGURATION).exists():
-            _require_same(folder, mine)
-        else:
+        if not (folder / CONFIGURATION).exists():
             write_json(folder / CONFIGURATION, mine)
+        kept = read_json(folder / CONFIGURATION, "")
+        for name in [*mine, *(kept.keys() - mine.keys())]:
+            if mine.get(name) != kept.get(name):
+                raise InvalidInput(
+                    f"{folder} holds the progress of a run with {name} = {_short(kept.get(name))}, "
+                    f"not {_short(mine.get(name))}: go on with what it was begun with, or choose "
+                    "another folder"
+                )
 
     def save(self, number: int, arrays: Arrays) -> None:
         """Replace what is kept of a run; it appears complete or not at all."""
@@ -103,17 +107,6 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _require_same(folder: Path, mine: dict[str, Any]) -> None:
-    kept = read_json(folder / CONFIGURATION, "")
-    for name in [*mine, *(kept.keys() - mine.keys())]:
-        if mine.get(name) != kept.get(name):
-            raise InvalidInput(
-                f"{folder} holds the progress of a run with {name} = {_short(kept.get(name))}, not "
-                f"{_short(mine.get(name))}: go on with what it was begun with, or choose another "
-                "folder"
-            )
-
-
 def _short(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 200 else text[:200] + "..."
@@ -121,7 +114,7 @@ def _short(value: object) -> str:
 
 def state(run: Run) -> Arrays:
     """Where a run stands before it is concluded."""
-    arrays = {name: getattr(run.score, name) for name in SCORE}
+    arrays = {name: getattr(run.score, name) for name in CHANGING}
     for name, rng in run.generators.items():
         arrays[f"stream.{name}"] = np.array(json.dumps(rng.bit_generator.state))
     if run.learner is not None:
@@ -131,7 +124,7 @@ def state(run: Run) -> Arrays:
 
 def restore(run: Run, arrays: Arrays) -> None:
     """Let a run that has just been made go on from there."""
-    for name in SCORE:
+    for name in CHANGING:
         getattr(run.score, name)[...] = arrays[name]
     for name, rng in run.generators.items():
         rng.bit_generator.state = json.loads(str(arrays[f"stream.{name}"]))
@@ -143,17 +136,13 @@ def restore(run: Run, arrays: Arrays) -> None:
 def _of_learner(learner: Learner) -> Arrays:
     """Where a learner stands; mechanisms whose state has no form to be stored in refuse."""
     state = learner.agent.privatizer.state(learner.secret)
-    publication, said = learner.publication, ""
+    publication, document, users = learner.publication, "", None
     if publication is not None:
-        said = json.dumps(documents.publication_to_json(publication, "simulated"))
-    chosen = None if publication is None else publication.users
-    return {
-        **{f"secret.{name}": array for name, array in state.items()},
-        "publication": np.array(said),
-        "numbers": np.array(
-            [learner.served, learner.left, learner.learned, -1 if chosen is None else chosen]
-        ),
-    }
+        document = json.dumps(documents.publication_to_json(publication, "simulated"))
+        users = publication.users
+    numbers = learner.served, learner.left, learner.learned, -1 if users is None else users
+    secret = {f"secret.{name}": array for name, array in state.items()}
+    return {**secret, "publication": np.array(document), "numbers": np.array(numbers)}
 
 
 def _to_learner(learner: Learner, arrays: Arrays) -> None:
@@ -164,10 +153,7 @@ def _to_learner(learner: Learner, arrays: Arrays) -> None:
         if name.startswith("secret.")
     }
     learner.secret = learner.agent.privatizer.restore(secret)
-    learner.served, learner.left, learner.learned, chosen = map(int, arrays["numbers"])
-    if said := str(arrays["publication"]):
-        publication = documents.publication_from_json(
-            json.loads(said), learner.agent.task, "simulated"
-        )
-        users = None if chosen < 0 else chosen
-        learner.publication = replace(publication, users=users)
+    learner.served, learner.left, learner.learned, users = map(int, arrays["numbers"])
+    if document := json.loads(str(arrays["publication"]) or "null"):
+        publication = documents.publication_from_json(document, learner.agent.task, "simulated")
+        learner.publication = replace(publication, users=None if users < 0 else users)

@@ -44,9 +44,8 @@ def advance_all(
     """
     groups = [runs[i::workers] for i in range(min(workers, len(runs)))]
     with ThreadPoolExecutor(len(groups), thread_name_prefix="tacit-run") as pool:
-        pending = [
-            pool.submit(_advance_group, group, episodes, stop, keep or _nothing) for group in groups
-        ]
+        keep = keep or (lambda _: None)
+        pending = [pool.submit(_advance_group, group, episodes, stop, keep) for group in groups]
         try:
             while wait(pending, timeout=CHUNK_SECONDS).not_done:
                 _tell(runs, progress)
@@ -73,10 +72,6 @@ def _wait_patiently(pending: Sequence[Future[None]]) -> None:
             return
         except KeyboardInterrupt:
             continue
-
-
-def _nothing(run: Run) -> None:
-    """Keep nothing."""
 
 
 def _advance_group(runs: Sequence[Run], episodes: int, stop: threading.Event, keep: Keep) -> None:

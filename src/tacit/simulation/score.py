@@ -28,6 +28,10 @@ class Score(NamedTuple):
     reward: Array
 
 
+CHANGING = ("now", "at", "regret", "reward")
+"""Its arrays that episodes change."""
+
+
 def new_score(problem: Problem, checkpoints: IntArray) -> Score:
     """A score at zero episodes."""
     return Score(

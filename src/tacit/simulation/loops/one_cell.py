@@ -258,8 +258,8 @@ def one_cell_episodes(
                 )
                 answered = 0
                 clock[1] += 1
-                first_users, share = sums.first_users.sum(), done / task.people
-                plan_batch(released, task, first_users, share, explore, streams, batch)
+                first_users, progress = sums.first_users.sum(), done / task.people
+                plan_batch(released, task, first_users, progress, explore, streams, batch)
             rescore(truth, policy, optimum, values, now)
             gap = now[0]
             left = next_batch(schedule, done)

@@ -14,7 +14,7 @@ from tacit.errors import InvalidInput
 from tacit.learner import Learner
 from tacit.simulation.attendance import AttendanceTrace
 from tacit.simulation.runs.base import Run
-from tacit.simulation.score import new_score
+from tacit.simulation.score import CHANGING, new_score
 
 
 class UncountedRun(Run):
@@ -98,7 +98,7 @@ class UncountedRun(Run):
         """What the inner run carries on, and its score; the rest takes no time, so is not kept."""
         if self.inner.final is not None:
             raise InvalidInput("everybody was counted")
-        own = {f"inner.{name}": getattr(self.inner.score, name) for name in INNER}
+        own = {f"inner.{name}": getattr(self.inner.score, name) for name in CHANGING}
         return {**self.inner.kept(), **own}
 
     @property
@@ -109,9 +109,5 @@ class UncountedRun(Run):
     def recall(self, arrays: Arrays) -> None:
         """Go on with them."""
         self.inner.recall(arrays)
-        for name in INNER:
+        for name in CHANGING:
             getattr(self.inner.score, name)[...] = arrays[f"inner.{name}"]
-
-
-INNER = ("now", "at", "regret", "reward")
-"""What changes of the inner run's score."""
