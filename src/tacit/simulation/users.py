@@ -27,8 +27,8 @@ from tacit.problems.tabular import TabularMDP, cumulative
 from tacit.simulation.score import Score, record
 from tacit.trajectory import Lives
 
-NUMBERS = 1 << 14
-"""Random numbers drawn at once (128 kB: stays in the cache); how many changes no result."""
+NUMBERS = 1 << 15
+"""Random numbers drawn at once (256 kB: stays in the cache); how many changes no result."""
 
 
 class SimulatedUsers(Protocol):

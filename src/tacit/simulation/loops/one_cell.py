@@ -17,34 +17,13 @@ import numpy as np
 from tacit.arrays import Array, Arrays, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
+from tacit.kernels.public import questions, tacit_local
 from tacit.kernels.public.planning import backward_induction, greedy
 from tacit.kernels.public.posterior import NoisyCounts, predict_occupancy, sample_noisy_model
-from tacit.kernels.public.questions import (
-    KINDS,
-    MOVE,
-    REWARD,
-    STEP,
-    WEIGHT_STEPS,
-    Weighing,
-    in_turn,
-    pick_question,
-)
+from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STEPS, Weighing
 from tacit.kernels.public.sparse_model import listed_model, settled
-from tacit.kernels.public.tacit_local import (
-    directional_induction,
-    directional_z,
-    mean_model,
-    share_questions,
-    stakes,
-)
-from tacit.kernels.raw.cells import (
-    CellSums,
-    Sampler,
-    add_hits,
-    cell_index,
-    estimate_cells,
-    step_reward,
-)
+from tacit.kernels.raw import cells
+from tacit.kernels.raw.cells import CellSums, Sampler
 from tacit.kernels.raw.randomizers import sum_bits, sum_subsets
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.learner import BoundAgent, Learner
@@ -134,9 +113,9 @@ def close_batch(
     rng: np.random.Generator,
 ) -> None:
     """Draw the summed reports of the batch, question by question, and add them up: the noise."""
-    state, number = places.state, places.number
+    state, number, policy, occupancy = places.state, places.number, batch.policy, batch.occupancy
     largest = max(samplers[STEP].domain, samplers[MOVE].domain, samplers[REWARD].domain)
-    row, cells = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
+    row, people = np.empty(largest, dtype=np.int64), np.zeros(largest, dtype=np.int64)
     answered = batch.users.sum()
     order = np.argsort(batch.answers[:answered, 0], kind="mergesort")
     at = 0
@@ -146,7 +125,7 @@ def close_batch(
             continue
         kind = question % KINDS
         oracle = samplers[kind]
-        held, hits = cells[: oracle.domain], row[: oracle.domain]
+        held, hits = people[: oracle.domain], row[: oracle.domain]
         for i in range(at, at + n):
             held[batch.answers[order[i], 1]] += 1
         if oracle.size > 0:
@@ -154,7 +133,7 @@ def close_batch(
         else:
             sum_bits(held, n, oracle.chances.p, oracle.chances.q, rng, hits)
         h = question // KINDS
-        add_hits(hits, n, kind, h, state, number, batch.policy, batch.occupancy, weighing, sums)
+        cells.add_hits(hits, n, kind, h, state, number, policy, occupancy, weighing, sums)
         for i in range(at, at + n):
             held[batch.answers[order[i], 1]] = 0
         at += n
@@ -182,9 +161,9 @@ def plan_batch(
     flat = P.reshape(-1)
     if explore.optimistic:
         sizes = (H, S, number.shape[1])
-        z = directional_z(explore.bonus_scale, explore.beta, sizes, batch.clock[1])
-        mean_model(counts, P, R)
-        directional_induction(counts, z, first, P, R, end_reward, Q, V)
+        z = tacit_local.directional_z(explore.bonus_scale, explore.beta, sizes, batch.clock[1])
+        tacit_local.mean_model(counts, P, R)
+        tacit_local.directional_induction(counts, z, first, P, R, end_reward, Q, V)
     else:
         if explore.listed:
             mean = settled(share, streams.posterior)
@@ -203,9 +182,9 @@ def plan_batch(
             batch.policy[h, s] = policy[h, place[s]]
             batch.occupancy[h, s] = steps[h, place[s]]
     if explore.asks:
-        at_moves, at_rewards = np.zeros(P.shape[:2]), np.zeros(R.shape)
-        stakes(counts, f, number, begin, end, succ, flat, V, policy, at_moves, at_rewards)
-        share_questions(at_moves, at_rewards, f, number, policy, explore.weighing, batch.asked)
+        moves, rewards, weighing = np.zeros(P.shape[:2]), np.zeros(R.shape), explore.weighing
+        tacit_local.stakes(counts, f, number, begin, end, succ, flat, V, policy, moves, rewards)
+        tacit_local.share_questions(moves, rewards, f, number, policy, weighing, batch.asked)
         batch.clock[2] = 1
 
 
@@ -230,8 +209,10 @@ def one_cell_episodes(
     """
     policy, _, asked, clock, answers, users = batch
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
-    places, pairs, rng = task.places, task.pairs, streams.noise
-    place, live = places.place, places.live
+    places, pairs, _, _, people = task
+    ties, _, rng = streams
+    counts, first = released
+    _, place, _, _, live = places
     H, S = policy.shape
     N = places.state.shape[0]
     states, actions = np.empty(H + 1, dtype=np.int64), np.empty(H, dtype=np.int64)
@@ -245,27 +226,27 @@ def one_cell_episodes(
         if left == 0:
             if done == 0:
                 equal = np.zeros((H, pairs.action.shape[0]))
-                greedy(pairs.first, pairs.action, equal, streams.ties, policy)
+                greedy(pairs.first, pairs.action, equal, ties, policy)
             else:
                 close_batch(samplers, explore.weighing, places, batch, sums, rng)
-                estimate_cells(
+                cells.estimate_cells(
                     sums,
                     samplers[STEP].chances,
                     samplers[MOVE].chances,
                     samplers[REWARD].chances,
-                    released.counts,
-                    released.first,
+                    counts,
+                    first,
                 )
                 answered = 0
                 clock[1] += 1
-                first_users, progress = sums.first_users.sum(), done / task.people
+                first_users, progress = sums.first_users.sum(), done / people
                 plan_batch(released, task, first_users, progress, explore, streams, batch)
             rescore(truth, policy, optimum, values, now)
             gap = now[0]
             left = next_batch(schedule, done)
             chosen = clock[2] == 1
         earned += rollout(truth, policy, uniforms[row], states, actions, rewards)
-        question = pick_question(asked, done) if chosen else in_turn(done, H)
+        question = questions.pick_question(asked, done) if chosen else questions.in_turn(done, H)
         h = int(rng.random() * H) if drawn else question // KINDS
         kind = STEP if drawn else question - KINDS * h
         if h == H - 1:
@@ -274,12 +255,12 @@ def one_cell_episodes(
         if s < live:
             following = place[states[h + 1]]
             if kind != MOVE:
-                share = step_reward(rewards, h)
+                share = cells.step_reward(rewards, h)
                 rho = 1 if share == STEPS else 0
                 if 0 < share < STEPS:
                     rho = 1 if rng.random() * STEPS < share else 0
         answers[answered, 0] = KINDS * h + kind
-        answers[answered, 1] = cell_index(kind, s, rho, following, N)
+        answers[answered, 1] = cells.cell_index(kind, s, rho, following, N)
         answered += 1
         users[KINDS * h + kind] += 1
         left -= 1

@@ -18,13 +18,8 @@ import numpy as np
 from tacit.arrays import Array, Arrays, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
-from tacit.kernels.public.mixture import (
-    StageRegressions,
-    Widths,
-    Work,
-    value_targeted_induction,
-    work_space,
-)
+from tacit.kernels.public import mixture
+from tacit.kernels.public.mixture import StageRegressions, Widths, Work, work_space
 from tacit.kernels.public.planning import greedy
 from tacit.kernels.public.widths import fill_tight, paper_terms, stage_noise
 from tacit.kernels.raw.rollout import Truth, rollout
@@ -201,7 +196,7 @@ def value_targeted_episodes(
             if at[0] > 0:
                 close_targets(terms, features, raw, public, rng)
             update_widths(terms, public)
-            value_targeted_induction(
+            mixture.value_targeted_induction(
                 public.transitions,
                 public.p_widths,
                 features.phi,

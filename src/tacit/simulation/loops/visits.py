@@ -21,16 +21,8 @@ import numpy.typing as npt
 from tacit.arrays import Array, Arrays, IndexArray, IntArray
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
-from tacit.kernels.public.obi import (
-    BOUNDED,
-    EXACT,
-    GAUSSIAN,
-    LAPLACE,
-    RESPONSE,
-    BonusRule,
-    CellNoise,
-    obi_values,
-)
+from tacit.kernels.public import obi
+from tacit.kernels.public.obi import BonusRule, CellNoise
 from tacit.kernels.public.planning import backward_induction, greedy, optimistic_model
 from tacit.kernels.public.posterior import DirichletPrior, sample_model
 from tacit.kernels.raw.counts import add_visits, clip_pair
@@ -135,15 +127,15 @@ class PlanTables(NamedTuple):
 def randomize(local: LocalNoise, contribution: IntArray, rng: np.random.Generator) -> None:
     """What the device sends about a contribution."""
     kind, scales, factors, steps, ones, trials, keep, flip, message = local
-    if kind == RESPONSE:
+    if kind == obi.RESPONSE:
         round_sums(contribution, steps, rng, ones)
         respond(ones, trials, keep, flip, rng, message)
         return
-    if kind == LAPLACE:
+    if kind == obi.LAPLACE:
         fill_laplace(scales, rng, message)
-    elif kind == GAUSSIAN:
+    elif kind == obi.GAUSSIAN:
         fill_gaussian(scales, rng, message)
-    elif kind == BOUNDED:
+    elif kind == obi.BOUNDED:
         fill_bounded(scales, rng, message)
     add_scaled(contribution, factors, message)
 
@@ -216,7 +208,7 @@ def visit_episodes(
     optimum, now, at, checkpoints, regret_curve, reward_curve = score
     how, every, listed, width, prior, noise, rule = planning
     kind, trials, keep, flip = local.kind, local.trials, local.keep, local.flip
-    sent = contribution if kind == EXACT else local.message
+    sent = contribution if kind == obi.EXACT else local.message
     H, S, A = policy.shape[0], policy.shape[1], number.shape[1]
     V = np.zeros((H + 1, S))
     R = np.zeros((H if how == UCB_VI else r_next.shape[0], Q.shape[1]))
@@ -225,7 +217,7 @@ def visit_episodes(
     for row in range(uniforms.shape[0]):
         if at[0] % every == 0:
             if how == OBI:
-                obi_values(
+                obi.obi_values(
                     first,
                     begin,
                     end,
@@ -275,10 +267,10 @@ def visit_episodes(
         if listed:
             release_steps(states[0], actions[0], first, number, totals, released, begin, end, succ)
         else:
-            if kind != EXACT:
+            if kind != obi.EXACT:
                 randomize(local, contribution, rng)
             absorb(sums, sent)
-            if kind == RESPONSE:
+            if kind == obi.RESPONSE:
                 debias(sums, trials, at[0] + 1, keep, flip, release)
             else:
                 scale(sums, units, release)
