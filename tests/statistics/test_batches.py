@@ -9,7 +9,7 @@ import pytest
 
 import tacit
 import tacit.simulation.dispatch  # knows every statistic
-from tacit.errors import RawDataLeak
+from tacit.errors import InvalidInput, RawDataLeak
 from tacit.experiment import bind
 from tacit.learner import Learner
 from tacit.privacy import SimulatedNoise
@@ -84,4 +84,6 @@ def test_who_took_part_is_as_private_as_what_they_did() -> None:
         for leak in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(RawDataLeak):
                 leak(secret)
+    with pytest.raises(InvalidInput, match="the memory of who taught what would need a table"):
+        Memory(2**40, 2**20)
     assert people.taught is memory.taught and people.spent is memory.spent and not people.forget

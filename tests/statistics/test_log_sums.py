@@ -140,6 +140,26 @@ def test_a_person_moves_the_sums_by_their_own_contribution_only() -> None:
         assert np.allclose(together, apart, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", list(statistics(small())))
+def test_the_worst_pair_attains_the_bound_and_no_scale_of_blocks_hides_it(kind: str) -> None:
+    """With all blocks, without each of them, and with each of them alone."""
+    statistic = statistics(small())[kind]
+    one, two = (summed(statistic, log) for log in statistic.worst_pair())
+    blocks = statistic.layout.blocks
+    names = [block.name for block in blocks]
+    scales = [dict.fromkeys(names, 1.0)]
+    scales += [{name: float(name != left) for name in names} for left in names]
+    scales += [{name: float(name == alone) for name in names} for alone in names]
+    for scale in scales:
+        weights = np.concatenate([np.full(block.size, scale[block.name]) for block in blocks])
+        for norm, power in (("l1", 1), ("l2", 2)):
+            bound = statistic.sensitivity(norm, Relation.REPLACE_ONE, scale)
+            moved = np.linalg.norm((two - one) * weights, power)
+            assert moved <= bound * (1 + 1e-6) + 1e-4
+            if norm == "l2" and all(scale.values()):
+                assert moved == pytest.approx(bound, rel=1e-5)
+
+
 def test_the_worst_pair_of_first_visits_attains_the_bound() -> None:
     """Two lives through the same pairs, to other states with other rewards and starts."""
     mapped = small()
@@ -178,13 +198,13 @@ def test_weighted_returns_attain_their_bound() -> None:
     policy = np.eye(ACTIONS)[np.zeros((HORIZON, STATES), dtype=np.int64)]
     statistic = WeightedReturns(mapped.task, policy, 2.0, mapped.max_return)
     sums = []
-    for reward in (1.0, 0.0):
+    for reward in (1.0, 0.0, 0.5):
         n = HORIZON
         rows = {"episode": np.zeros(n), "step": np.arange(n), "state": np.zeros(n)}
         rows |= {"action": np.zeros(n), "reward": np.full(n, reward, dtype=np.float32)}
         rows |= {"chance": np.full(n, 0.5, dtype=np.float32), "ends": np.zeros(n)}
         sums.append(summed(statistic, log_of([rows], mapped)))
-    assert np.allclose(sums, [[1, 1, 0, 1, 0], [1, 0, 1, 0, 1]])
+    assert np.allclose(sums, [[1, 1, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0.5, 0.5, 0.25, 0.25]])
     bound = statistic.sensitivity("l2", Relation.REPLACE_ONE)
     assert np.linalg.norm(sums[1] - sums[0]) == pytest.approx(bound)
 

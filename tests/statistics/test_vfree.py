@@ -260,3 +260,15 @@ def test_where_there_is_one_state_the_worst_pair_of_counts_differs_in_rewards() 
     one, two = (contribution(statistic, t) for t in statistic.worst_pair())
     declared = statistic.sensitivity("l2", Relation.REPLACE_ONE)
     assert np.linalg.norm(one - two) == pytest.approx(declared, rel=1e-6)
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize("known", [False, True])
+def test_only_what_is_to_be_learned_is_collected(horizon: int, known: bool) -> None:
+    """No transitions where there is one step, no rewards that everybody knows."""
+    if horizon == 1 and known:
+        return
+    problem = tacit.problem("remap-walk", states=10, horizon=horizon)
+    statistic = MultiTargets(problem.task(users=5, reveal=["reward"] if known else []))
+    expected = [name for name in SHARES if (not known if "reward" in name else horizon > 1)]
+    assert [block.name for block in statistic.layout.blocks] == expected

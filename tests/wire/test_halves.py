@@ -274,6 +274,12 @@ def test_a_question_that_the_guarantee_does_not_cover_is_not_collected() -> None
     message = packing.pack(privatizer.oracles[1].encode_secure(0))
     with pytest.raises(InvalidInput, match="the guarantee covers only step, reward"):
         privatizer.inspect(message, publication, coin)
+    lived = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.contribute(statistic.worst_pair()[0], publication, coin, lived)
+    with pytest.raises(InvalidInput, match="the guarantee covers only step, reward"):
+        privatizer.randomize(lived, publication, SecureNoise())
+    with pytest.raises(InvalidInput, match="the guarantee covers only step, reward"):
+        privatizer.relative_shift(lived, lived, publication)
 
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "posterior", "response"])

@@ -28,6 +28,7 @@ from tacit.kernels.public.questions import KINDS, MOVE, REWARD, STEP, WEIGHT_STE
 from tacit.kernels.raw.cells import add_hits
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.privacy import Noise, Privatizer, Query, SecureNoise, SimulatedNoise
+from tacit.privacy.base import Sent
 from tacit.privacy.finite import best_oracle
 from tacit.privacy.local.one_cell import OneCell, best_oracles
 from tacit.publication import Publication
@@ -128,6 +129,17 @@ def test_recorded_draws_are_used_up_exactly() -> None:
         recorded.happens(1, 2)
     asked = {privatizer.statistic.question(case.publication(), k)[1] for k in range(12)}
     assert asked == {STEP, MOVE, REWARD}
+
+
+def test_every_message_comes_with_the_id_it_was_made_for() -> None:
+    case = TestOneCell()
+    privatizer, entry = case.make(case.statistic()), case.publication()
+    messages = [privatizer.randomize(c, entry, case.noise()) for c in case.contributions(3)]
+    for coins in ([0, 1], [0, 1, 2, 3]):
+        with pytest.raises(InvalidInput, match=f"3 messages came with {len(coins)} coins"):
+            privatizer.fold(privatizer.init(), Sent(messages, entry, coins))
+        with pytest.raises(InvalidInput, match=f"3 messages came with {len(coins)} coins"):
+            privatizer.inspect_all(Sent(messages, entry, coins))
 
 
 def test_answers_to_different_questions_are_not_compared() -> None:

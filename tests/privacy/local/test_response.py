@@ -203,6 +203,12 @@ def test_every_bit_of_a_reward_is_paid_for(reward_bits: int) -> None:
     mechanism = LocalResponse(statistic, TASK, requested_epsilon=1.0, reward_bits=reward_bits)
     bits, differing = mechanism.randomizer.bits, 2 * 3 * (reward_bits + 2) - 2
     assert bits.differing == differing
+    law = mechanism.law(7)
+    for name, mass in (("reward", 3), ("visits", 3), ("transitions", 2)):
+        per_unit = reward_bits if name == "reward" else 1  # bits, so many of them for a mass of 1
+        flips = 7 * mass * per_unit * bits.p * bits.q / (bits.p - bits.q) ** 2
+        assert law.variance(name) == pytest.approx(flips / per_unit**2, rel=1e-9)
+        assert law.scale(name) == pytest.approx(1.0 / (bits.p - bits.q), rel=1e-12)
     assert 1.0 - 1e-9 < differing * bits.epsilon_per_bit <= mechanism.guarantee.epsilon <= 1.0
     first, second = (np.zeros(statistic.layout.size, dtype=np.int64) for _ in range(2))
     for life, out in zip(statistic.worst_pair(), (first, second), strict=True):

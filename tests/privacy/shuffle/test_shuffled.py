@@ -488,6 +488,20 @@ class TestDrawnCell(TestShuffledDrawn):
         return privatizer, max(repeated_delta(oracle, times, 0.5) for oracle in oracles)
 
 
+def test_people_who_differ_at_one_step_are_as_far_apart_as_if_it_were_drawn() -> None:
+    """Any step may be drawn, so the worst one counts: also where most of them are alike."""
+    case = TestDrawnCell()
+    statistic, entry = case.statistic(), case.publication()
+    privatizer, sent = case.make(statistic), []
+    for rewards in ([0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.25]):
+        out = np.zeros(statistic.layout.size, dtype=np.int64)
+        life = Trajectory(np.zeros(4, dtype=int), np.zeros(3, dtype=int), np.array(rewards))
+        statistic.contribute(life, entry, 0, out)
+        sent.append(out)
+    assert privatizer.relative_shift(sent[0], sent[1], entry) == 1.0
+    assert privatizer.relative_shift(sent[0], sent[2], entry) == 0.25
+
+
 def test_users_who_draw_their_step_are_one_crowd() -> None:
     drawn = shuffler(horizon=2, crowd=6, epsilon=0.5, delta=0.05, make=EachStep)
     turns = shuffler(horizon=2, crowd=3, epsilon=0.5, delta=0.05)
