@@ -114,10 +114,10 @@ class _Guesses:
             return
         counts = self._correct, self._made, self._trials
         self.estimate = float(bounds.epsilon_from_guesses(*counts, self._delta, MIDDLE))
-        found = float(bounds.epsilon_from_guesses(*counts, self._delta, share * self._beta))
-        if found >= self.bound.lower_bound:
+        lower = float(bounds.epsilon_from_guesses(*counts, self._delta, share * self._beta))
+        if lower >= self.bound.lower_bound:
             seen = f"{self._correct:,} of {self._made:,} guesses right"
-            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=seen)
+            self.bound = dataclasses.replace(self.bound, lower_bound=lower, seen=seen)
 
 
 class _Gaussian:
@@ -144,10 +144,10 @@ class _Gaussian:
         seen = *self._worlds, self._apart
         self.estimate = gaussian_epsilon(bounds.mu_from_pairs(*seen, MIDDLE), self._delta)
         mu = bounds.mu_from_pairs(*seen, share * self._beta)
-        found = gaussian_epsilon(mu, self._delta)
-        if found >= self.bound.lower_bound:
-            said = f"mu is at least {mu:.4g}"
-            self.bound = dataclasses.replace(self.bound, lower_bound=found, seen=said)
+        lower = gaussian_epsilon(mu, self._delta)
+        if lower >= self.bound.lower_bound:
+            words = f"mu is at least {mu:.4g}"
+            self.bound = dataclasses.replace(self.bound, lower_bound=lower, seen=words)
 
 
 def audit_target(
@@ -293,7 +293,7 @@ def _trial(target: Target, trials: int, rng: np.random.Generator, both: bool) ->
         return _Trials(worlds, _draw(target, worlds, rng), None)
     if together is None:  # their noise is then independent
         return _Trials(worlds, _draw(target, worlds, rng), _draw(target, 1 - worlds, rng))
-    outputs, others = (_usable(target, found, trials) for found in together(worlds, rng))
+    outputs, others = (_usable(target, drawn, trials) for drawn in together(worlds, rng))
     return _Trials(worlds, outputs, others)
 
 
@@ -301,9 +301,9 @@ def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
     return _usable(target, target.sample(worlds, rng), len(worlds))
 
 
-def _usable(target: Target, found: npt.NDArray[Any], trials: int) -> Array:
+def _usable(target: Target, drawn: npt.NDArray[Any], trials: int) -> Array:
     """What a target gave, checked."""
-    outputs = np.asarray(found, dtype=np.float64)
+    outputs = np.asarray(drawn, dtype=np.float64)
     if outputs.ndim != 2 or outputs.shape[0] != trials or outputs.shape[1] == 0:
         raise InvalidInput(
             f"{target.name} gave outputs of shape {outputs.shape}, but {trials} trials must "

@@ -152,16 +152,16 @@ def _written(bound: BoundAgent, visits: int) -> list[LifePair]:
     if not _lifetime(bound).memory_size:
         one, two = bound.statistic.worst_pair()
         return [((one,) * visits, (two,) * visits)]
-    pairs, found = bound.task.pairs, []
+    pairs, lives = bound.task.pairs, []
     for order in (np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))):
         for other in (order[::-1], np.roll(order, 1), np.roll(order[::-1], 1)):
             for end in (0, -1):
                 early = _trips(bound, order, visits, 1.0, end)
                 late = _trips(bound, other, visits, 0.0, end)
-                again = (*early, *early)[:visits]
+                repeated = (*early, *early)[:visits]
                 nothing = (EMPTY,) * (visits - len(late))
-                found.append((again, (*nothing, *late)))
-    return found
+                lives.append((repeated, (*nothing, *late)))
+    return lives
 
 
 EMPTY = Trajectory(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -304,12 +304,12 @@ class WatchedLife(Watched):
     def log_ratios(self) -> list[float]:
         """Of all periods together: their noise is independent."""
         first, second = self._worlds_of(0)
-        found, ends = 0.0, [*self._begins[1:], len(self._released)]
+        total, ends = 0.0, [*self._begins[1:], len(self._released)]
         for begin, end in zip(self._begins, ends, strict=True):
             part = slice(begin, end)
             record = AuditRecord(first[part], second[part], self._released[part])
-            found += self.agent.privatizer.log_likelihood_ratio(record).log_ratio
-        return [found]
+            total += self.agent.privatizer.log_likelihood_ratio(record).log_ratio
+        return [total]
 
 
 class LifeTarget(LearnerTarget):

@@ -110,9 +110,9 @@ def canaries(bound: BoundAgent, case: Case, most: int, rng: np.random.Generator)
     Independent Gaussian noise in orthogonal directions is independent, so one run shows as much as
     that many runs with one pair each.
     """
-    found, moves = [case], [_move(bound, case.lives, case.publication)]
+    cases, moves = [case], [_move(bound, case.lives, case.publication)]
     for _ in range(CANARY_TRIES):
-        if len(found) >= most:
+        if len(cases) >= most:
             break
         lives = _relabelled(bound, case.lives, rng)
         distance = _distance(bound, lives, case.publication)
@@ -121,9 +121,9 @@ def canaries(bound: BoundAgent, case: Case, most: int, rng: np.random.Generator)
             abs(move @ other) <= 1e-9 * np.linalg.norm(move) * np.linalg.norm(other)
             for other in moves
         ):
-            found.append(dataclasses.replace(case, lives=lives, distance=distance))
+            cases.append(dataclasses.replace(case, lives=lives, distance=distance))
             moves.append(move)
-    return found
+    return cases
 
 
 def _move(bound: BoundAgent, lives: Lives, publication: Publication) -> Array:

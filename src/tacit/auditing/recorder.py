@@ -147,12 +147,12 @@ class Watched(Learner):
 
     def _sums(self, person: int) -> list[tuple[Release, Array, Array, Array]]:
         """By release: itself, the sums in it with either life, and what it is beyond the first."""
-        units, found = self.agent.statistic.layout.units, []
+        units, rows = self.agent.statistic.layout.units, []
         for shown, (release, first, end) in zip(self._released, self._made, strict=True):
             if len(shown) == len(units):
                 one, two = (sum(lived[first:end]) * units for lived in self._worlds_of(person))
-                found.append((release, one, two, shown - one))
-        return found
+                rows.append((release, one, two, shown - one))
+        return rows
 
     def _record(self, person: int) -> AuditRecord:
         first, second = self._worlds_of(person)
@@ -175,13 +175,13 @@ def log_ratio(release: Release, apart: Array, rest: Array) -> float:
 
     By the law of its noise as it is declared: Laplace, or else Gaussian of the declared variance.
     """
-    law, start, found = release.law, 0, 0.0
+    law, start, total = release.law, 0, 0.0
     for name, block in release.blocks.items():
         stop = start + block.size
         moved, left = apart[start:stop].reshape(block.shape), rest[start:stop].reshape(block.shape)
         variance, scale, start = law.variance(name), law.scale(name), stop
         if law.name == "laplace" and np.allclose(variance, 2 * scale**2) and scale > 0.0:
-            found += float((np.abs(left) - np.abs(left - moved)).sum()) / scale
+            total += float((np.abs(left) - np.abs(left - moved)).sum()) / scale
         elif np.all(variance > 0.0):
-            found += float((moved * (left - moved / 2) / variance).sum())
-    return found
+            total += float((moved * (left - moved / 2) / variance).sum())
+    return total

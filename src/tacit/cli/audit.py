@@ -79,32 +79,32 @@ def audit(request: AuditOptions) -> None:
         raise typer.Exit(1)
 
 
-def _lines(title: str, found: AgentAudit) -> Iterator[str | Line]:
+def _lines(title: str, result: AgentAudit) -> Iterator[str | Line]:
     yield Line(title, style="bold")
-    for report in found.reports:
+    for report in result.reports:
         yield f"  {_line(report)}"
-    if found.exact_epsilon is not None:
+    if result.exact_epsilon is not None:
         yield (
             "  exact: the probabilities of what one person sends give epsilon "
-            f"{found.exact_epsilon:.9g}"
+            f"{result.exact_epsilon:.9g}"
         )
-    for remark in found.remarks:
+    for remark in result.remarks:
         yield f"  not audited: {remark}"
     yield (
-        f"  verdict: {found.verdict} (all bounds hold together with confidence "
-        f"{found.confidence:g})"
+        f"  verdict: {result.verdict} (all bounds hold together with confidence "
+        f"{result.confidence:g})"
     )
-    for advice in _advice(found):
+    for advice in _advice(result):
         yield f"  {advice}"
 
 
-def _advice(found: AgentAudit) -> Iterator[str]:
+def _advice(result: AgentAudit) -> Iterator[str]:
     """What the verdict does not say, above all where an audit could see little."""
-    if found.verdict in _ADVICE:
-        yield _ADVICE[found.verdict]
-    if any(report.learned for report in found.reports):
+    if result.verdict in _ADVICE:
+        yield _ADVICE[result.verdict]
+    if any(report.learned for report in result.reports):
         yield _LEARNED
-    if found.verdict != "no evidence" and any(r.verdict == "no evidence" for r in found.beside):
+    if result.verdict != "no evidence" and any(r.verdict == "no evidence" for r in result.beside):
         yield _BESIDE
 
 

@@ -114,7 +114,7 @@ def bar(*columns: ProgressColumn, quiet: bool = False) -> Iterator[Progress]:
 
 
 @contextmanager
-def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Report]:
+def progress_bar(title: str, episodes: int, score: str = "regret") -> Iterator[Report]:
     """Episodes, what is told beside them, and episodes per second."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
@@ -124,7 +124,7 @@ def progress_bar(title: str, episodes: int, told: str = "regret") -> Iterator[Re
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} episodes"),
-        TextColumn(told + " {task.fields[number]:,.4g}"),
+        TextColumn(score + " {task.fields[number]:,.4g}"),
         TextColumn("{task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )

@@ -72,8 +72,8 @@ def _entry(row: dict[str, Any], *, short: bool) -> Iterator[str | Line]:
     begin = "  " if short else ""
     name = f"{begin}{row['name']}  "
     first, *rest = _wrapped(row["summary"] + origin, name, indent=f"{begin}    ")
-    said = first.removeprefix(name)
-    yield Line(Text.assemble(begin, (row["name"], "bold"), f"  {said}"))
+    sentence = first.removeprefix(name)
+    yield Line(Text.assemble(begin, (row["name"], "bold"), f"  {sentence}"))
     yield from rest
     if short:
         return
@@ -93,11 +93,11 @@ def _wrapped(text: str, first: str, indent: str = "        ") -> list[str]:
 def _promises(row: dict[str, Any]) -> str:
     """Family, model, and what must be revealed, in a line."""
     if row["models"]:
-        said = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
+        kind = "not private" if "none" in row["models"] else " or ".join(row["models"]) + " privacy"
     else:
-        said = "collects nothing"
-    told = ", ".join(row["needs"]) or "nothing"
-    return f"{', '.join(row['families'])} problems; {said}; must be told: {told}"
+        kind = "collects nothing"
+    needs = ", ".join(row["needs"]) or "nothing"
+    return f"{', '.join(row['families'])} problems; {kind}; must be told: {needs}"
 
 
 def _word(parameter: dict[str, Any]) -> str:

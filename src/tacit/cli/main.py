@@ -91,16 +91,16 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, or None."""
         if cmd_name not in self.commands:
-            found = load(cmd_name)
-            if found is None and cmd_name in NAMES:
+            work = load(cmd_name)
+            if work is None and cmd_name in NAMES:
                 raise MissingExtra(
                     f"there is no command {cmd_name!r} here: this installation holds the library "
                     "alone; pip install tacit brings the laboratory and the service"
                 )
-            if found is None:
+            if work is None:
                 near = suggestion(cmd_name, self.list_commands(ctx))
                 raise InvalidInput(f"there is no command {cmd_name!r}{near} (see tacit --help)")
-            self.add_command(as_command(cmd_name, found), cmd_name)
+            self.add_command(as_command(cmd_name, work), cmd_name)
         return self.commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -127,11 +127,11 @@ def foreign() -> dict[str, EntryPoint]:
 def _sentences(others: dict[str, EntryPoint]) -> Iterator[tuple[str, str]]:
     for name, point in others.items():
         try:
-            said = point.load().__doc__ or ""
+            text = point.load().__doc__ or ""
         except Exception as error:  # what is left of a removed package must not stop the others
             print(f"tacit: no command {name}: {error}", file=sys.stderr)
             continue
-        yield name, said.strip().partition("\n")[0]
+        yield name, text.strip().partition("\n")[0]
 
 
 def load(name: str) -> Any:

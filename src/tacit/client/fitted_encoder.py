@@ -52,18 +52,18 @@ def _fit(document: bytes) -> BoundAgent:
 
 def check(bound: BoundAgent, stated: Guarantee) -> Guarantee:
     """The guarantee that the agent's noise gives, if the stated one promises no more."""
-    found = bound.guarantee
-    mu = math.inf if found.mu is None else found.mu
+    own = bound.guarantee
+    mu = math.inf if own.mu is None else own.mu
     if stated.mu is not None and mu > stated.mu * _SLACK:
         raise Declined(
             f"the collector states Gaussian noise of mu {stated.mu:g}, which its terms do not give"
         )
-    if found.epsilon > stated.epsilon * _SLACK or found.delta > stated.delta * _SLACK:
+    if own.epsilon > stated.epsilon * _SLACK or own.delta > stated.delta * _SLACK:
         raise Declined(
             f"the collector states epsilon {stated.epsilon:g}, delta {stated.delta:g}, but its "
-            f"terms give epsilon {found.epsilon:.6g}, delta {found.delta:g}"
+            f"terms give epsilon {own.epsilon:.6g}, delta {own.delta:g}"
         )
-    return found
+    return own
 
 
 class VectorEncoder(ReportEncoder):

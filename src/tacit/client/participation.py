@@ -79,10 +79,10 @@ def next_participation(
                 f"begin at {in_utc(following)}"
             )
     if rule.times is not None and past.begun >= rule.times:
-        said = f"one may take part {rule.in_words()}, and this device has done so"
+        limit = f"one may take part {rule.in_words()}, and this device has done so"
         if rule.period:
-            said += f"; the next period begins at {in_utc((period + 1) * rule.period)}"
-        raise AlreadyTookPart(said)
+            limit += f"; the next period begins at {in_utc((period + 1) * rule.period)}"
+        raise AlreadyTookPart(limit)
     silent = None
     if rule.teaches == "first" and past.begun:
         of = "of every period" if rule.period else "of all"

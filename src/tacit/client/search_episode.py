@@ -41,8 +41,8 @@ class SearchEpisode(RunningEpisode):
             policy = self.publication.policy
             assert isinstance(policy, ParametricPolicy), "terms of a search have no other"
             uniforms = [math.ldexp(secrets.randbits(53), -53) for _ in range(policy.draws)]
-            found = policy.decide(observation, steps, uniforms)
-            asked = found.tolist() if isinstance(found, np.ndarray) else found
+            action = policy.decide(observation, steps, uniforms)
+            asked = action.tolist() if isinstance(action, np.ndarray) else action
             self._kept = [steps, total, asked]
             self._save(self._kept)
         return np.array(asked) if isinstance(asked, list) else asked

@@ -170,19 +170,19 @@ def _judge(
         raise InvalidInput("its guarantee is about another rule of participations than its task's")
     bound = None if fitted_encoder is None else fitted_encoder.fit(answer)
     # without the package nobody here computes with mu; epsilon and delta say less, and are enough
-    found = dataclasses.replace(stated, mu=None) if bound is None else bound.guarantee
-    if found.model not in ("local", "joint"):
+    own = dataclasses.replace(stated, mu=None) if bound is None else bound.guarantee
+    if own.model not in ("local", "joint"):
         raise Declined(
-            f"the task's agent has the privacy model {found.model!r}, which asks users to trust "
+            f"the task's agent has the privacy model {own.model!r}, which asks users to trust "
             "more than a device can check"
         )
-    if answer["model"] != found.model:
+    if answer["model"] != own.model:
         raise Declined(
-            f"the collector states the model {answer['model']!r}, but its agent is {found.model}"
+            f"the collector states the model {answer['model']!r}, but its agent is {own.model}"
         )
     if bound is not None:
         assert fitted_encoder is not None
-        found = fitted_encoder.check(bound, stated)
+        own = fitted_encoder.check(bound, stated)
         rules = rules_of(bound) if rules is None else rules
     if rules is None:
         raise InvalidInput("it does not say by which rules reports are made")
@@ -190,19 +190,19 @@ def _judge(
     if {name: rules.get(name) for name in sizes} != sizes:
         raise InvalidInput("its rules are those of a task of other sizes")
     kind = rules["report"]
-    if (kind in ("trajectory", "return")) != (found.model == "joint"):
-        raise InvalidInput(f"its rules ask for a report of {kind!r} in the {found.model} model")
+    if (kind in ("trajectory", "return")) != (own.model == "joint"):
+        raise InvalidInput(f"its rules ask for a report of {kind!r} in the {own.model} model")
     if kind == "trajectory":
-        return found, encoders.TrajectoryEncoder(task)
+        return own, encoders.TrajectoryEncoder(task)
     if kind == "cells":
-        return _exactly(found, stated, encoders.CellEncoder(task, rules))
+        return _exactly(own, stated, encoders.CellEncoder(task, rules))
     if kind == "return":
-        return found, encoders.ReturnEncoder()
+        return own, encoders.ReturnEncoder()
     if kind == "number":
-        return _exactly(found, stated, encoders.NumberEncoder(task, rules))
+        return _exactly(own, stated, encoders.NumberEncoder(task, rules))
     if kind == "numbers" and bound is not None:
         assert fitted_encoder is not None
-        return found, fitted_encoder.VectorEncoder(bound)
+        return own, fitted_encoder.VectorEncoder(bound)
     raise Declined(
         f"the task asks for a report of {str(kind)[:40]!r}, which this device cannot make; noisy "
         "numbers need the whole package: pip install 'tacit[client,secure]'"
@@ -210,14 +210,14 @@ def _judge(
 
 
 def _exactly(
-    found: Guarantee, stated: Guarantee, cells: encoders.CellEncoder | encoders.NumberEncoder
+    own: Guarantee, stated: Guarantee, cells: encoders.CellEncoder | encoders.NumberEncoder
 ) -> tuple[Guarantee, encoders.ReportEncoder]:
     if stated.mu is not None or cells.epsilon > stated.epsilon * (1 + 1e-9):
         raise Declined(
             f"the collector states epsilon {stated.epsilon:g}, but the thresholds of its rules "
             f"give epsilon {cells.epsilon:.6g}"
         )
-    return dataclasses.replace(found, epsilon=cells.epsilon), cells
+    return dataclasses.replace(own, epsilon=cells.epsilon), cells
 
 
 def _delay(answer: Mapping[str, Any], duration: float) -> float:

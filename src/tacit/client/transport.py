@@ -116,11 +116,11 @@ class Api:
         """Fetch, or learn that what was fetched before is still the newest."""
         kept = self._kept.get(path)
         headers = {"If-None-Match": kept[0]} if kept else {}
-        status, found, body = self._ask("GET", path, headers)
+        status, answered, body = self._ask("GET", path, headers)
         if status == 304 and kept:
             return self._json(kept[1])
-        if "etag" in found:
-            self._kept[path] = found["etag"], body
+        if "etag" in answered:
+            self._kept[path] = answered["etag"], body
         return self._json(body)
 
     def _ask(

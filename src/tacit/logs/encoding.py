@@ -131,8 +131,8 @@ def _by_text(column: Any, read: Callable[[Column], Column], missing: float) -> C
     """
     coded = _text(column).dictionary_encode()
     known = np.append(read(coded.dictionary.to_numpy(zero_copy_only=False)), missing)
-    found: Column = known[np.asarray(pc.fill_null(coded.indices, len(known) - 1))]
-    return found
+    values: Column = known[np.asarray(pc.fill_null(coded.indices, len(known) - 1))]
+    return values
 
 
 def _named(column: Any) -> Any:

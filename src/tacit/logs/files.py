@@ -86,7 +86,7 @@ def read_result(folder: str | Path) -> StoredResult:
         policy=policy,
         release=reread(task.users, blocks, std, str(values["source"])),
         data=values["data"],
-        values={name: _interval(found) for name, found in values["values"].items()},
+        values={name: _interval(interval) for name, interval in values["values"].items()},
         whole=_interval(values.get("whole_first_episodes")) or Interval(1.0, 1.0, 1.0),
         task=task,
         max_return=float(values["top"]),
@@ -100,7 +100,7 @@ def _interval(found: Mapping[str, Any] | None) -> Interval | None:
 
 def read_release(folder: str | Path, mapped: LogMapping) -> Release:
     """The release alone, for further questions about the same mapping."""
-    found = read_result(folder)
-    if found.task.digest() != mapped.task.digest():
+    stored = read_result(folder)
+    if stored.task.digest() != mapped.task.digest():
         raise InvalidInput(f"{folder} was made with another mapping")
-    return found.release
+    return stored.release

@@ -129,8 +129,8 @@ class LogMapping:
     @property
     def columns_read(self) -> tuple[str, ...]:
         """Columns that are read, each once."""
-        found = [*self.columns.values(), *(c.column for c in self.states), self.action.column]
-        return tuple(dict.fromkeys(found))
+        names = [*self.columns.values(), *(c.column for c in self.states), self.action.column]
+        return tuple(dict.fromkeys(names))
 
     def to_log_units(self, value: float) -> float:
         """A value in rewards of [0, 1] per step, in the log's own rewards."""
@@ -225,38 +225,38 @@ def _task(file: _File, action: Discretizer, ends: bool) -> Task:
     )
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+def _listed(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise InvalidInput(f"{name} must be a list, and not empty")
-    return list(given)
+    return list(value)
 
 
-def _label(given: Any, name: str) -> str:
+def _label(value: Any, name: str) -> str:
     """As a column of truth values has it, and as CSV files mostly do: true and false."""
-    return str(given).lower() if isinstance(given, bool) else str(given)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _labels(given: Any, name: str) -> tuple[str, ...]:
-    found = tuple(_label(one, name) for one in _listed(given, name))
-    if not all(label.strip() for label in found):
+def _labels(value: Any, name: str) -> tuple[str, ...]:
+    labels = tuple(_label(one, name) for one in _listed(value, name))
+    if not all(label.strip() for label in labels):
         raise InvalidInput(f"{name}: a label is empty: a missing value goes to other")
-    if len({label.strip().casefold() for label in found}) < len(found):
+    if len({label.strip().casefold() for label in labels}) < len(labels):
         raise InvalidInput(
             f"{name} must name each label once, and two of them differ at most in case or spaces; "
             "they would be two cells: spell them alike in the log"
         )
-    return found
+    return labels
 
 
-def _edges(given: Any, name: str) -> tuple[float, ...]:
-    found = [number(x, name) for x in _listed(given, name)]
-    if found != sorted(set(found)):
+def _edges(value: Any, name: str) -> tuple[float, ...]:
+    edges = [number(x, name) for x in _listed(value, name)]
+    if edges != sorted(set(edges)):
         raise InvalidInput(f"{name}: the edges must increase")
-    return tuple(found)
+    return tuple(edges)
 
 
-def _span(given: Any, name: str) -> tuple[float, float]:
-    ends = [number(x, name) for x in _listed(given, name)]
+def _span(value: Any, name: str) -> tuple[float, float]:
+    ends = [number(x, name) for x in _listed(value, name)]
     if len(ends) != 2 or not 0.0 < ends[1] - ends[0] < math.inf:
         raise InvalidInput(
             f"{name} must be the least and the largest reward of one step, a finite width apart"
@@ -264,10 +264,10 @@ def _span(given: Any, name: str) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _date_format(given: Any, name: str) -> str:
-    if given == "":
+def _date_format(value: Any, name: str) -> str:
+    if value == "":
         return ""
-    form, date = printable(given, name), datetime(2001, 2, 3, 4, 5, 6)
+    form, date = printable(value, name), datetime(2001, 2, 3, 4, 5, 6)
     try:
         datetime.strptime(date.strftime(form), form)
     except ValueError as error:
@@ -275,21 +275,21 @@ def _date_format(given: Any, name: str) -> str:
     return form
 
 
-def _states(given: Any, name: str) -> tuple[Discretizer, ...]:
-    if not isinstance(given, Sequence) or not given or isinstance(given, str):
+def _states(value: Any, name: str) -> tuple[Discretizer, ...]:
+    if not isinstance(value, Sequence) or not value or isinstance(value, str):
         raise InvalidInput("the mapping needs at least one table [[state]]")
-    return tuple(Discretizer.read(part, f"[[state]] {i + 1}") for i, part in enumerate(given))
+    return tuple(Discretizer.read(part, f"[[state]] {i + 1}") for i, part in enumerate(value))
 
 
-def _columns(given: Mapping[str, Any]) -> dict[str, str]:
-    for wrong in unknown(given, ROLES, "[columns]"):
+def _columns(table: Mapping[str, Any]) -> dict[str, str]:
+    for wrong in unknown(table, ROLES, "[columns]"):
         raise InvalidInput(wrong)
-    if "person" not in given:
+    if "person" not in table:
         raise InvalidInput(
             "[columns] must name the column person: privacy is promised to people, so every row "
             "has to say whose it is"
         )
-    return {role: printable(name, f"[columns] {role}") for role, name in given.items()}
+    return {role: printable(name, f"[columns] {role}") for role, name in table.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

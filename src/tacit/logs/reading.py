@@ -90,8 +90,8 @@ class LogSource:
         for schema in self.schemas:
             names = self.mapped.columns_read
             empty = {name: pa.array([], schema.field(name).type) for name in names}
-            found = encoded(pa.record_batch(empty), self.mapped, self.numbered, ExactNumbers())
-        return found
+            columns = encoded(pa.record_batch(empty), self.mapped, self.numbered, ExactNumbers())
+        return columns
 
 
 def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
@@ -182,8 +182,8 @@ def _csv(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
                     column_names=names, use_threads=False, block_size=size + 1
                 )
                 rows = pa.BufferReader(pa.py_buffer(kept[:size]))
-                found = pa.csv.read_csv(rows, options, parse, convert)
-                yield from found.slice(header).to_batches()
+                table = pa.csv.read_csv(rows, options, parse, convert)
+                yield from table.slice(header).to_batches()
                 header = 0
 
 

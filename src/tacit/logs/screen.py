@@ -127,10 +127,10 @@ def _fates(role: str, cells: Discretizer | None, mapped: LogMapping) -> tuple[st
         lost = "their rows do not count"
         return f"are missing: {lost}", f"are no {kinds[mapped.steps]}: {lost}{more}"
     if role == "reward":
-        worth = f"count as {mapped.missing_reward:g}, which [reward] missing says"
+        value = f"count as {mapped.missing_reward:g}, which [reward] missing says"
         if math.isnan(mapped.missing_reward):
-            worth = "such rows teach nothing, unless [reward] missing says what they count as"
-        return f"are missing: {worth}", f"are no number: {worth}"
+            value = "such rows teach nothing, unless [reward] missing says what they count as"
+        return f"are missing: {value}", f"are no number: {value}"
     if role == "propensity":
         lost = "by weights, their episodes count for nothing"
         return f"are missing: {lost}", f"are no chance above 0 and at most 1: {lost}"

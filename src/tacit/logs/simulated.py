@@ -46,8 +46,8 @@ def simulate_log(
         columns = (h == 0, h, s, a, paid_now, n, table[h, s, a])
         narrow = [column.astype(kind) for column, kind in zip(columns, KINDS, strict=True)]
         parts.append((np.bincount(who, minlength=len(u)), *narrow))
-    rows, *found = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Log(np.append(0, np.cumsum(rows)), *found)
+    rows, *joined = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Log(np.append(0, np.cumsum(rows)), *joined)
 
 
 @kernel

@@ -100,7 +100,7 @@ def in_log_units(mapped: LogMapping, interval: Interval) -> Interval:
 def values_json(values: Mapping[str, Interval | None]) -> dict[str, Any]:
     """Intervals as plain values."""
     return {
-        name: None if found is None else {"value": found.value, "ci95": [found.low, found.high]}
-        for name, found in values.items()
-        if found is None or math.isfinite(found.value)
+        name: None if x is None else {"value": x.value, "ci95": [x.low, x.high]}
+        for name, x in values.items()
+        if x is None or math.isfinite(x.value)
     }

@@ -29,12 +29,12 @@ def seconds(value: object, name: str) -> float:
     from tacit.validate import number  # needs NumPy, which the command line does without
 
     if isinstance(value, str):
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", value.strip())
-        if found is None:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", value.strip())
+        if match is None:
             raise InvalidInput(
                 f'{name} = {value!r}, but it must be seconds, or text like "90s", "5m", "2h", "1d"'
             )
-        value = float(found[1]) * _LETTERS[found[2]]
+        value = float(match[1]) * _LETTERS[match[2]]
     return number(value, name, low=0.0)
 
 

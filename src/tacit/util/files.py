@@ -31,14 +31,14 @@ def require_folder(folder: Path) -> None:
 def read_json(path: Path, missing: str) -> dict[str, Any]:
     """Read the JSON object in a file; ``missing`` is said where there is no such file."""
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidInput(missing) from None
     except ValueError as error:
         raise InvalidInput(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InvalidInput(f"{path} does not describe results")
-    return found
+    return content
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

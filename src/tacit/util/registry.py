@@ -65,17 +65,17 @@ class Registered(Generic[T]):
         with self._working("does not say what it takes"):
             return inspect.signature(factory, eval_str=True).parameters
 
-    def check(self, given: Mapping[str, Any]) -> None:
+    def check(self, values: Mapping[str, Any]) -> None:
         """Refuse parameters the factory does not have, and ask for those it cannot do without."""
         takes = self.parameters
         anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in takes.values())
-        for name in given:
+        for name in values:
             if name not in takes and not anything:
                 known = suggestion(name, takes) if takes else "; it takes none"
                 raise InvalidInput(f"{self.name} has no parameter {name!r}{known}")
         for name, parameter in takes.items():
             named = parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-            if named and parameter.default is parameter.empty and name not in given:
+            if named and parameter.default is parameter.empty and name not in values:
                 raise InvalidInput(f"{self.name} needs the parameter {name!r}")
 
     def make(self, parameters: Mapping[str, Any]) -> T:
@@ -137,13 +137,13 @@ class Registry(Generic[T]):
     @functools.cached_property
     def installed(self) -> tuple[Registered[T], ...]:
         """What entry points add, by name; none of it is imported yet."""
-        found = []
+        entries = []
         for point in entry_points(group=self.group):
             package = "without a name" if point.dist is None else point.dist.name
             version = "" if point.dist is None else f" {point.dist.version}"
             package = "" if package == OWN else package + version
-            found.append(Registered[T](point.name, point, "", package))
-        return tuple(sorted(found, key=lambda one: (one.name, one.package)))
+            entries.append(Registered[T](point.name, point, "", package))
+        return tuple(sorted(entries, key=lambda one: (one.name, one.package)))
 
     def __contains__(self, name: str) -> bool:
         return name in self._own or any(one.name == name for one in self.installed)

@@ -98,17 +98,17 @@ def task_to_json(task: Task) -> dict[str, Any]:
 def task_from_json(value: object) -> Task:
     """The Task again."""
     always = ("family", "horizon", "sizes", "homogeneous", "users", "participations", "known")
-    given = strict_json.fields(value, "task", always, ("duration", "rule"))
-    rule = given.get("rule")
+    entries = strict_json.fields(value, "task", always, ("duration", "rule"))
+    rule = entries.get("rule")
     return Task(
-        family=strict_json.text(given["family"], "family"),
-        horizon=strict_json.whole(given["horizon"], "horizon", 1),
-        sizes=strict_json.sizes_from_json(given["sizes"]),
-        homogeneous=strict_json.truth(given["homogeneous"], "homogeneous"),
-        users=strict_json.whole(given["users"], "users", 1),
-        known=strict_json.arrays_from_json(strict_json.named(given["known"], "known")),
-        participations=strict_json.whole(given["participations"], "participations", 1),
-        duration=strict_json.real(given.get("duration", 0.0), "duration"),
+        family=strict_json.text(entries["family"], "family"),
+        horizon=strict_json.whole(entries["horizon"], "horizon", 1),
+        sizes=strict_json.sizes_from_json(entries["sizes"]),
+        homogeneous=strict_json.truth(entries["homogeneous"], "homogeneous"),
+        users=strict_json.whole(entries["users"], "users", 1),
+        known=strict_json.arrays_from_json(strict_json.named(entries["known"], "known")),
+        participations=strict_json.whole(entries["participations"], "participations", 1),
+        duration=strict_json.real(entries.get("duration", 0.0), "duration"),
         rule=None if rule is None else _rule_from_json(rule),
     )
 
@@ -148,28 +148,28 @@ def publication_from_json(value: object, task: Task, task_id: str) -> Publicatio
 
     What a policy file says besides (``tacit.learned_policy``) is passed over, but for its seal.
     """
-    given = strict_json.fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
-    if "sha256" in given:
-        check_seal(given)
-    if strict_json.text(given["task_id"], "task_id") != task_id:
+    entries = strict_json.fields(value, "policy answer", PUBLISHED, (*BESIDES, "previous"))
+    if "sha256" in entries:
+        check_seal(entries)
+    if strict_json.text(entries["task_id"], "task_id") != task_id:
         raise InvalidInput(
-            f"this is a policy of task {given['task_id'][:12]}..., not of {task_id[:12]}..."
+            f"this is a policy of task {entries['task_id'][:12]}..., not of {task_id[:12]}..."
         )
-    publication = read_publication(given, task.horizon, task.sizes)
+    publication = read_publication(entries, task.horizon, task.sizes)
     if task.family == "tabular":
         check_allowed(publication.policy, task.pairs)
     return publication
 
 
 def read_publication(
-    given: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
+    entries: Mapping[str, Any], horizon: int, sizes: Mapping[str, int]
 ) -> Publication:
     """The publication in fields that were checked, for a task of these sizes."""
-    if "previous" in given:
-        strict_json.text(given["previous"], "previous")
-    context = strict_json.arrays_from_json(strict_json.named(given["context"], "context"))
-    version = strict_json.whole(given["version"], "version", 0)
-    return Publication(version, _policy_from_json(given["policy"], horizon, sizes), context)
+    if "previous" in entries:
+        strict_json.text(entries["previous"], "previous")
+    context = strict_json.arrays_from_json(strict_json.named(entries["context"], "context"))
+    version = strict_json.whole(entries["version"], "version", 0)
+    return Publication(version, _policy_from_json(entries["policy"], horizon, sizes), context)
 
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,26 +233,26 @@ def _policy_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
 
 
 def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> LinearPolicy:
-    given = strict_json.fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
+    entries = strict_json.fields(value, "policy", ("kind", "gains", "offsets", "amplitude", "key"))
     H, d, n = horizon, sizes["inputs"], sizes["states"]
     return LinearPolicy(
-        strict_json.array_from_json(given["gains"], "gains", (H, d, n)),
-        strict_json.array_from_json(given["offsets"], "offsets", (H, d)),
-        amplitude=strict_json.real(given["amplitude"], "amplitude"),
-        key=strict_json.whole(given["key"], "key", 0, 2**63 - 1),
+        strict_json.array_from_json(entries["gains"], "gains", (H, d, n)),
+        strict_json.array_from_json(entries["offsets"], "offsets", (H, d)),
+        amplitude=strict_json.real(entries["amplitude"], "amplitude"),
+        key=strict_json.whole(entries["key"], "key", 0, 2**63 - 1),
     )
 
 
 def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ParametricPolicy:
-    given = strict_json.fields(
+    entries = strict_json.fields(
         value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",)
     )
-    arrays = strict_json.arrays_from_json(strict_json.fields(given["form"], "form", ARRAYS))
+    arrays = strict_json.arrays_from_json(strict_json.fields(entries["form"], "form", ARRAYS))
     return ParametricPolicy(
         scoring(sizes, arrays),
-        strict_json.array_from_json(given["theta"], "theta"),
+        strict_json.array_from_json(entries["theta"], "theta"),
         horizon,
-        sigma=strict_json.real(given["sigma"], "sigma"),
-        key=strict_json.whole(given["key"], "key", 0, 2**62 - 1),
-        shared=strict_json.whole(given.get("shared", 0), "shared", 0),
+        sigma=strict_json.real(entries["sigma"], "sigma"),
+        key=strict_json.whole(entries["key"], "key", 0, 2**62 - 1),
+        shared=strict_json.whole(entries.get("shared", 0), "shared", 0),
     )

@@ -108,9 +108,9 @@ def unpack_trajectory(value: object, horizon: int) -> Trajectory:
     return Trajectory(numbers[: H + 1], numbers[H + 1 :], rewards)
 
 
-def pack_return(found: float) -> str:
+def pack_return(total: float) -> str:
     """A clipped return for a trusted curator: 8 bytes, whatever it is."""
-    return base64.b64encode(np.array([found], dtype="<f8").tobytes()).decode()
+    return base64.b64encode(np.array([total], dtype="<f8").tobytes()).decode()
 
 
 def unpack_return(value: object) -> Trajectory:

@@ -77,41 +77,40 @@ def oracles_of(rules: Mapping[str, Any], places: Places) -> dict[int, Oracle]:
         raise InvalidInput(
             "the rules number the states in another way than the terminal states of the task say"
         )
-    found = {}
+    oracles = {}
     for name, how in named(rules["cells"], "cells").items():
         if name not in KINDS:
             raise InvalidInput(f"the rules know questions about {name!r}, this device does not")
-        kind = KINDS[name]
-        found[kind] = _oracle(how, name)
-        if found[kind].domain != domains(places)[kind]:
-            raise InvalidInput(f"the rules have {found[kind].domain} cells of {S} states ({name})")
-    if REWARD not in found:
+        oracle = oracles[KINDS[name]] = _oracle(how, name)
+        if oracle.domain != domains(places)[KINDS[name]]:
+            raise InvalidInput(f"the rules have {oracle.domain} cells of {S} states ({name})")
+    if REWARD not in oracles:
         raise InvalidInput("the rules have no randomizer for the reward of the last step")
-    return found
+    return oracles
 
 
 def sliding_of(rules: Mapping[str, Any]) -> Sliding:
     """The randomizer of rules about one number."""
-    given = fields(rules, "rules", (*_EVERY, "outputs", "run", *_WEIGHTS))
-    outputs = whole(given["outputs"], "outputs", 2, MOST_OUTPUTS)
-    run = whole(given["run"], "run", 1, outputs - 1)
-    return Sliding(outputs, run, *(_threshold(given[name], 40) for name in _WEIGHTS))
+    parts = fields(rules, "rules", (*_EVERY, "outputs", "run", *_WEIGHTS))
+    outputs = whole(parts["outputs"], "outputs", 2, MOST_OUTPUTS)
+    run = whole(parts["run"], "run", 1, outputs - 1)
+    return Sliding(outputs, run, *(_threshold(parts[name], 40) for name in _WEIGHTS))
 
 
 def _oracle(value: object, what: str) -> Oracle:
     kind = value.get("randomizer") if isinstance(value, Mapping) else None
     if kind == "subset":
-        given = fields(value, what, ("randomizer", "domain", "size", "own"))
-        size = whole(given["size"], "size", 1)
-        return SubsetSelection(_domain(given), size, _threshold(given["own"]))
+        parts = fields(value, what, ("randomizer", "domain", "size", "own"))
+        size = whole(parts["size"], "size", 1)
+        return SubsetSelection(_domain(parts), size, _threshold(parts["own"]))
     if kind == "unary":
-        given = fields(value, what, ("randomizer", "domain", "keep", "flip"))
-        return UnaryEncoding(_domain(given), _threshold(given["keep"]), _threshold(given["flip"]))
+        parts = fields(value, what, ("randomizer", "domain", "keep", "flip"))
+        return UnaryEncoding(_domain(parts), _threshold(parts["keep"]), _threshold(parts["flip"]))
     raise InvalidInput(f"the rules name a randomizer {str(kind)[:40]!r} that is not known here")
 
 
-def _domain(given: Mapping[str, Any]) -> int:
-    return whole(given["domain"], "domain", 2, LARGEST_DOMAIN)
+def _domain(parts: Mapping[str, Any]) -> int:
+    return whole(parts["domain"], "domain", 2, LARGEST_DOMAIN)
 
 
 def _threshold(value: object, longest: int = 20) -> int:

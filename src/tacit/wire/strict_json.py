@@ -112,21 +112,21 @@ def array_from_json(
     value: object, what: str = "array", shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[Any]:
     """The array again; ``shape`` refuses any other."""
-    given = fields(value, what, ("dtype", "shape", "data"))
-    dtype, sizes = given["dtype"], given["shape"]
+    entries = fields(value, what, ("dtype", "shape", "data"))
+    dtype, sizes = entries["dtype"], entries["shape"]
     if dtype not in DTYPES:
         raise InvalidInput(f"{what} has type {str(dtype)[:20]!r}, but it must be one of {DTYPES}")
     if not isinstance(sizes, list) or len(sizes) > MOST_AXES:
         raise InvalidInput(f"the shape of {what} must be a list of at most {MOST_AXES} numbers")
-    found = tuple(whole(size, f"the shape of {what}", 0) for size in sizes)
-    if shape is not None and found != shape:
-        raise InvalidInput(f"{what} has shape {list(found)}, but it must be {list(shape)}")
-    table_fits(what, *found)
+    lengths = tuple(whole(size, f"the shape of {what}", 0) for size in sizes)
+    if shape is not None and lengths != shape:
+        raise InvalidInput(f"{what} has shape {list(lengths)}, but it must be {list(shape)}")
+    table_fits(what, *lengths)
     kind = np.dtype(dtype)
-    raw = raw_bytes(given["data"], what, math.prod(found) * kind.itemsize)
+    raw = raw_bytes(entries["data"], what, math.prod(lengths) * kind.itemsize)
     if kind.kind == "b" and raw.strip(b"\x00\x01"):
         raise InvalidInput(f"{what} holds flags other than 0 and 1")
-    return np.frombuffer(raw, dtype=kind).reshape(found).astype(kind.newbyteorder("="))
+    return np.frombuffer(raw, dtype=kind).reshape(lengths).astype(kind.newbyteorder("="))
 
 
 def arrays_to_json(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -179,5 +179,5 @@ def named(value: object, what: str) -> Mapping[str, Any]:
 
 def sizes_from_json(value: object) -> dict[str, int]:
     """Public sizes of a task, by name."""
-    given = named(value, "sizes")
-    return {name: whole(size, f"the number of {name}", 1) for name, size in given.items()}
+    entries = named(value, "sizes")
+    return {name: whole(size, f"the number of {name}", 1) for name, size in entries.items()}
