@@ -146,18 +146,10 @@ def audit(
     reports, beside = [], []
     for left, (target, claim) in zip(range(len(plans), 0, -1), plans, strict=True):
         about = f"{target.name}, {target.source} noise"
-        reports.append(
-            audit_target(
-                target,
-                claim.epsilon,
-                claim.delta,
-                trials,
-                confidence=each,
-                rng=rng,
-                seconds=max(until - time.monotonic(), 1.0) / left,
-                progress=None if progress is None else _telling(progress, about),
-            )
-        )
+        share = max(until - time.monotonic(), 1.0) / left
+        watch = None if progress is None else _telling(progress, about)
+        bounded = target, claim.epsilon, claim.delta, trials, each
+        reports.append(audit_target(*bounded, rng=rng, seconds=share, progress=watch))
         if claim.model == "local" and type(target) is targets.LearnerTarget:
             beside.append(reports[-1])
     laws = [float(pair.epsilon) for pair in bound.privatizer.channels()]

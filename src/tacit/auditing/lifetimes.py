@@ -116,15 +116,10 @@ def worst_lives(
     visits, begins = visits_of(bound), batches_of(bound)
     context = next(iter(worst_contexts(bound).values()))
     starts = [len(begins) * p // periods for p in range(periods)]
-    case = LifeCase(
-        lives=((), ()),
-        otherwise=((), ()),
-        at=tuple(begins[s + i] for s in starts for i in range(visits)),
-        renewals=tuple(begins[s] for s in starts[1:]),
-        publication=aimed_at(publication, context),
-        context=context,
-        distance=0.0,
-    )
+    at = tuple(begins[s + i] for s in starts for i in range(visits))
+    renewals = tuple(begins[s] for s in starts[1:])
+    aimed = aimed_at(publication, context)
+    case = LifeCase(((), ()), ((), ()), at, renewals, aimed, context, 0.0)
     written = [_with(bound, case, lives) for lives in _written(bound, visits)]
     far = attrgetter("distance")
     best = sorted(written, key=far)[-CLIMBED:]
@@ -203,10 +198,8 @@ def distance(bound: BoundAgent, case: LifeCase) -> float:
     cuts = [batches_of(bound).index(at) for at in case.renewals]
     squared = 0.0
     for one, two in zip(np.split(first, cuts), np.split(second, cuts), strict=True):
-        blank = list(np.zeros(one.shape))
-        squared += bound.privatizer.log_likelihood_ratio(
-            AuditRecord(list(one), list(two), blank)
-        ).mu_squared
+        record = AuditRecord(list(one), list(two), list(np.zeros(one.shape)))
+        squared += bound.privatizer.log_likelihood_ratio(record).mu_squared
     assert bound.guarantee.mu is not None
     return math.sqrt(squared / (len(cuts) + 1)) / bound.guarantee.mu
 

@@ -407,8 +407,7 @@ def assignments(pairs: Sequence[str], flag: str) -> dict[str, str]:
 def read_parameters(entry: Registered[Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """Parameters of an entry, from text; unknown names are refused with a suggestion."""
     takes = entry.parameters
-    required = [name for name, p in takes.items() if p.default is inspect.Parameter.empty]
-    entry.check({**dict.fromkeys(required), **texts})
+    entry.check({**dict.fromkeys(takes), **texts})  # what is missing may come by another way
     return {
         name: read(text, name, takes[name].annotation if name in takes else Any)
         for name, text in texts.items()
