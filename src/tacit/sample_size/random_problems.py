@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tacit.agents.base import Agent
@@ -41,17 +43,8 @@ def random_experiments(
         )
     count = integer(runs, "runs", low=2, high=10_000)
     rngs = np.random.default_rng([seed, *table_sizes(task)]).spawn(count)
-    return tuple(
-        Experiment(
-            problem=_random_problem(task, rng),
-            agent=agent,  # type: ignore[arg-type]
-            episodes=1,
-            runs=count,
-            seed=seed,
-            task=task,
-        )
-        for rng in rngs
-    )
+    study = partial(Experiment, agent=agent, episodes=1, runs=count, seed=seed, task=task)  # type: ignore[arg-type]
+    return tuple(study(problem=_random_problem(task, rng)) for rng in rngs)
 
 
 def _random_problem(task: Task, rng: np.random.Generator) -> TabularMDP:
