@@ -1,5 +1,6 @@
 """Deployment files: what runs, and what is refused with a sentence."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditing.small import fitting, made, private_agents
 from service.conftest import JOINT, LOCAL
 from tacit.errors import InvalidInput
 from tacit.task.task import LONGEST
@@ -15,6 +17,7 @@ from tacit.wire import documents
 from tacit_service.collector import Collector
 from tacit_service.config.deployment import Deployment
 from tacit_service.config.sections import iso, moment
+from tacit_service.config.serving import served_model
 
 GOOD = LOCAL.format(users=400, batch=100, keep="false", more="")
 CURATED = JOINT.format(users=400, batch=100, keep="false", more="")
@@ -314,3 +317,16 @@ def test_a_wrong_variable_is_named(name: str, value: str, said: str) -> None:
     with pytest.raises(InvalidInput) as error:
         Deployment.parse(GOOD, "file.toml", {name: value})
     assert said in str(error.value)
+
+
+def test_who_cannot_be_served_is_told_all_who_can() -> None:
+    served, refusals = set(), set()
+    for name in private_agents():
+        for bound in fitting(name).values():
+            try:
+                served_model(bound, made(name))
+                served.add(name)
+            except InvalidInput as refusal:
+                refusals.add(str(refusal).partition("the service takes agents")[2])
+    (named,) = refusals - {""}
+    assert set(", ".join(re.findall(r"\((.*?)\)", named)).split(", ")) == served
