@@ -94,18 +94,12 @@ def _lines(title: str, result: AgentAudit) -> Iterator[str | Line]:
         f"  verdict: {result.verdict} (all bounds hold together with confidence "
         f"{result.confidence:g})"
     )
-    for advice in _advice(result):
-        yield f"  {advice}"
-
-
-def _advice(result: AgentAudit) -> Iterator[str]:
-    """What the verdict does not say, above all where an audit could see little."""
-    if result.verdict in _ADVICE:
-        yield _ADVICE[result.verdict]
+    if result.verdict in _ADVICE:  # what it does not say, above all where little was seen
+        yield f"  {_ADVICE[result.verdict]}"
     if any(report.learned for report in result.reports):
-        yield _LEARNED
+        yield f"  {_LEARNED}"
     if result.verdict != "no evidence" and any(r.verdict == "no evidence" for r in result.beside):
-        yield _BESIDE
+        yield f"  {_BESIDE}"
 
 
 def _line(report: AuditReport) -> str:

@@ -66,19 +66,6 @@ def _compared(first: Path, second: Path) -> Told:
 
 
 def _policy_lines(file: Path, learned: LearnedPolicy) -> Iterator[str | Line]:
-    yield from _head(learned)
-    lines = list(_lines(learned))
-    for line in lines[:MOST_LINES]:
-        cells = (_cut(text, width) for text, width in zip(line, WIDTHS, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()
-    if len(lines) > MOST_LINES:
-        yield f"  ... and {len(lines) - MOST_LINES:,} more lines"
-        more = f"  tacit.load_policy({str(file)!r}).to_frame() has all of them"
-        yield Line(more, wrap=True)
-    yield from privacy_lines(learned.guarantee.statement(), wrap=True)
-
-
-def _head(learned: LearnedPolicy) -> Iterator[str | Line]:
     about = learned.about
     by = " ".join(f"{word} {about[word]}" for word in ("agent", "problem", "task") if word in about)
     yield Line(f"Policy{', ' + by if by else ''}", style="bold", wrap=True)
@@ -88,6 +75,15 @@ def _head(learned: LearnedPolicy) -> Iterator[str | Line]:
     version = learned.publication.version
     yield f"  learned from {learned.users:,} users{noisy}; version {version:,}"
     yield f"  SHA-256 {learned.digest}"
+    lines = list(_lines(learned))
+    for line in lines[:MOST_LINES]:
+        cells = (_cut(text, width) for text, width in zip(line, WIDTHS, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
+    if len(lines) > MOST_LINES:
+        yield f"  ... and {len(lines) - MOST_LINES:,} more lines"
+        more = f"  tacit.load_policy({str(file)!r}).to_frame() has all of them"
+        yield Line(more, wrap=True)
+    yield from privacy_lines(learned.guarantee.statement(), wrap=True)
 
 
 def _cut(text: str, width: int) -> str:

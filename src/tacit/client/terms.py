@@ -194,12 +194,17 @@ def _judge(
         raise InvalidInput(f"its rules ask for a report of {kind!r} in the {own.model} model")
     if kind == "trajectory":
         return own, encoders.TrajectoryEncoder(task)
-    if kind == "cells":
-        return _exactly(own, stated, encoders.CellEncoder(task, rules))
     if kind == "return":
         return own, encoders.ReturnEncoder()
-    if kind == "number":
-        return _exactly(own, stated, encoders.NumberEncoder(task, rules))
+    if kind in ("cells", "number"):
+        exact = encoders.CellEncoder if kind == "cells" else encoders.NumberEncoder
+        reports = exact(task, rules)
+        if stated.mu is not None or reports.epsilon > stated.epsilon * (1 + 1e-9):
+            raise Declined(
+                f"the collector states epsilon {stated.epsilon:g}, but the thresholds of its rules "
+                f"give epsilon {reports.epsilon:.6g}"
+            )
+        return dataclasses.replace(own, epsilon=reports.epsilon), reports
     if kind == "numbers" and bound is not None:
         assert fitted_encoder is not None
         return own, fitted_encoder.VectorEncoder(bound)
@@ -207,17 +212,6 @@ def _judge(
         f"the task asks for a report of {str(kind)[:40]!r}, which this device cannot make; noisy "
         "numbers need the whole package: pip install 'tacit[client,secure]'"
     )
-
-
-def _exactly(
-    own: Guarantee, stated: Guarantee, cells: encoders.CellEncoder | encoders.NumberEncoder
-) -> tuple[Guarantee, encoders.ReportEncoder]:
-    if stated.mu is not None or cells.epsilon > stated.epsilon * (1 + 1e-9):
-        raise Declined(
-            f"the collector states epsilon {stated.epsilon:g}, but the thresholds of its rules "
-            f"give epsilon {cells.epsilon:.6g}"
-        )
-    return dataclasses.replace(own, epsilon=cells.epsilon), cells
 
 
 def _delay(answer: Mapping[str, Any], duration: float) -> float:

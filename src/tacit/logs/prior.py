@@ -81,20 +81,18 @@ class LogPrior:
                 "stages are alike"
             )
         self._require_fit(task, returns=names is RETURNS)
-        blocks = {
-            block.name: self.release.blocks.get(names[block.name], np.zeros(0))
-            for block in bound.statistic.layout.blocks
-        }
-        if any(blocks[block.name].shape != block.shape for block in bound.statistic.layout.blocks):
+        own, nothing = bound.statistic.layout.blocks, np.zeros(0)
+        blocks = {x.name: self.release.blocks.get(names[x.name], nothing) for x in own}
+        if any(blocks[block.name].shape != block.shape for block in own):
             raise InvalidInput(
                 f"the prior counted something else than {name}, which counts {learns}"
             )
-        own = self.release.law.scale("totals")
+        scale = self.release.law.scale("totals")
         merge = MergedRelease(
             blocks=blocks,
-            own=own,
+            own=scale,
             online=bound.privatizer.law(task.users).scale("totals"),
-            people=share_tried(task, blocks["totals"], own) * people_of(self.release),
+            people=share_tried(task, blocks["totals"], scale) * people_of(self.release),
             source=self.release.source,
         )
         merged = dataclasses.replace(task, users=merge.users(task.users))
