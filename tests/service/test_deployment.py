@@ -319,7 +319,8 @@ def test_a_wrong_variable_is_named(name: str, value: str, said: str) -> None:
     assert said in str(error.value)
 
 
-def test_who_cannot_be_served_is_told_all_who_can() -> None:
+def test_whoever_that_refusal_names_can_be_served() -> None:
+    """A new agent that can be is served without being named there."""
     served, refusals = set(), set()
     for name in private_agents():
         for bound in fitting(name).values():
@@ -329,4 +330,5 @@ def test_who_cannot_be_served_is_told_all_who_can() -> None:
             except InvalidInput as refusal:
                 refusals.add(str(refusal).partition("the service takes agents")[2])
     (named,) = refusals - {""}
-    assert set(", ".join(re.findall(r"\((.*?)\)", named)).split(", ")) == served
+    names = set(", ".join(re.findall(r"\((.*?)\)", named)).split(", "))
+    assert len(names) > 10 and names <= served
