@@ -107,10 +107,10 @@ def _least(excess: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function reaches 0: at most one part in 10^6 too high, and checked."""
     from scipy.optimize import brentq
 
-    found = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-7))
-    while excess(found) > 0.0:
-        found = min(found * (1.0 + 2e-7), high)
-    return found
+    root = float(brentq(excess, low, high, xtol=1e-9 * high, rtol=1e-7))
+    while excess(root) > 0.0:
+        root = min(root * (1.0 + 2e-7), high)
+    return root
 
 
 def tabular_shifts(horizon: int) -> tuple[Array, Array]:

@@ -47,9 +47,9 @@ def read_statement(path: Path) -> Guarantee:
     try:
         return _statement(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        said = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+        reason = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
         raise InvalidInput(
-            f"{path} holds no guarantee ({said}); expected is what tacit run --json, tacit "
+            f"{path} holds no guarantee ({reason}); expected is what tacit run --json, tacit "
             "guarantee --json or a collector's /v1/guarantee prints"
         ) from None
 
@@ -196,12 +196,13 @@ def _differences(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
         if field not in ("noise", "assumptions", "revealed", "also", "parts", "rule") and (
             one[field] != two[field]
         ):
-            found = _scalar(field, one[field], two[field])
-            yield found if field not in _PER or over(a) == over(b) else _of_others(found, a, b)
+            difference = _scalar(field, one[field], two[field])
+            comparable = field not in _PER or over(a) == over(b)
+            yield difference if comparable else _of_others(difference, a, b)
     if a.rule != b.rule:
-        said = ["no more than that" if x.rule is None else x.rule.in_words() for x in (a, b)]
+        rules = ["no more than that" if x.rule is None else x.rule.in_words() for x in (a, b)]
         teach = ["" if x.rule is None else f" ({x.rule.teaches or 'every'})" for x in (a, b)]
-        words = f"taking part: A says {said[0]}{teach[0]}, B {said[1]}{teach[1]}"
+        words = f"taking part: A says {rules[0]}{teach[0]}, B {rules[1]}{teach[1]}"
         yield Difference("rule", one.get("rule"), two.get("rule"), None, words)
     yield from _noise(a, b)
     for field in ("assumptions", "revealed"):
@@ -222,11 +223,11 @@ _PER = ("epsilon", "delta", "mu", "delta_at_requested_epsilon", "participations"
 """What is not compared where one of them is of a period, and the other one is not."""
 
 
-def _of_others(found: Difference, a: Guarantee, b: Guarantee) -> Difference:
+def _of_others(difference: Difference, a: Guarantee, b: Guarantee) -> Difference:
     """The same difference; neither is ahead, because the numbers are over other things."""
-    said = [over(x).strip() or "over all that one person does" for x in (a, b)]
-    words = f"{found.words} (A {said[0]}, B {said[1]})"
-    return replace(found, stronger=None, words=words)
+    spans = [over(x).strip() or "over all that one person does" for x in (a, b)]
+    words = f"{difference.words} (A {spans[0]}, B {spans[1]})"
+    return replace(difference, stronger=None, words=words)
 
 
 _SMALLER_IS_STRONGER = ("epsilon", "delta", "delta_at_requested_epsilon")
@@ -250,8 +251,8 @@ def _scalar(field: str, a: Any, b: Any) -> Difference:
         words = f"A protects a whole {a}, B a whole {b}"
     elif field == "participations":
         stronger = "A" if b is not None and (a is None or a > b) else "B"
-        said = ["any number of" if x is None else x for x in (a, b)]
-        words = f"A covers {said[0]} participations of one person, B {said[1]}"
+        counts = ["any number of" if x is None else x for x in (a, b)]
+        words = f"A covers {counts[0]} participations of one person, B {counts[1]}"
     elif field == "simulated":
         which: Side = "A" if a else "B"
         stronger = "B" if a else "A"
@@ -275,8 +276,8 @@ def _noise(a: Guarantee, b: Guarantee) -> Iterator[Difference]:
     mine = {name: value for name, value in a.noise.items() if name not in b.noise}
     other = {name: value for name, value in b.noise.items() if name not in a.noise}
     if mine or other:
-        said = [", ".join(f"{n} {_shown(v)}" for n, v in only.items()) for only in (mine, other)]
-        words = f"noise of other kinds: A has {said[0] or 'none'}; B has {said[1] or 'none'}"
+        lists = [", ".join(f"{n} {_shown(v)}" for n, v in only.items()) for only in (mine, other)]
+        words = f"noise of other kinds: A has {lists[0] or 'none'}; B has {lists[1] or 'none'}"
         yield Difference("noise", mine, other, None, words)
 
 
@@ -311,8 +312,8 @@ def _verdict(
             side: [d.field for d in differences if d.stronger == side and "noise" not in d.field]
             for side in ("A", "B")
         }
-        said = [f"{side} is ahead in {', '.join(f)}" for side, f in ahead.items() if f]
-        reason = "; ".join(said) or "they protect against different changes of the data"
+        leads = [f"{side} is ahead in {', '.join(f)}" for side, f in ahead.items() if f]
+        reason = "; ".join(leads) or "they protect against different changes of the data"
         yield f"Neither promise implies the other: {reason}."
     for side, mine, other in (("A", a, b), ("B", b, a)):
         if stronger in (side, "same") and set(mine.assumptions) - set(other.assumptions):

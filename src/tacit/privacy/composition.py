@@ -182,15 +182,15 @@ class Total:
     def delta(self, epsilon: float) -> float:
         """The least delta at epsilon that follows, rounded up."""
         if not self.mu and epsilon >= self.pure:
-            told = 0.0
+            bound = 0.0
         else:
             losses, weights = _law(self.answers, _MIXED_ATOMS if self.mu else _ATOMS)
             if self.mu:
                 apart = np.array([signed_delta(self.mu, epsilon - loss) for loss in losses])
             else:
                 apart = -np.expm1(np.minimum(epsilon - losses, 0.0))
-            told = min(1.0, float(weights @ apart) * (_HAIR if self.answers else 1.0))
-        return min(1.0, self.fails + (1.0 - self.fails) * told)
+            bound = min(1.0, float(weights @ apart) * (_HAIR if self.answers else 1.0))
+        return min(1.0, self.fails + (1.0 - self.fails) * bound)
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon at delta that follows; infinite where none does."""

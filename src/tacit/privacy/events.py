@@ -217,8 +217,8 @@ class BoundedEvent(Event):
 
     def epsilon(self, delta: float) -> float:
         """From the convolved privacy losses of all these cells, rounded up."""
-        found = bounded.bounded_epsilon(self.radii, self.shifts, delta)
-        return min(found, self.asked) if self.delta(self.asked) <= delta else found
+        bound = bounded.bounded_epsilon(self.radii, self.shifts, delta)
+        return min(bound, self.asked) if self.delta(self.asked) <= delta else bound
 
     def delta(self, epsilon: float) -> float:
         """Likewise."""

@@ -41,10 +41,10 @@ class Delta(float):
         From the Gaussian trade-off where mu is known, else that of the worst mechanism with the
         stated numbers. The mechanism that ran may be better than what is stated, never worse.
         """
-        said, epsilon = self._statement, number(epsilon, "epsilon", low=0.0)
-        if said.parts and said.mu is None:
-            return composition.Total.of(said.parts).delta(epsilon)
-        return said.tradeoff.delta(epsilon)
+        statement, epsilon = self._statement, number(epsilon, "epsilon", low=0.0)
+        if statement.parts and statement.mu is None:
+            return composition.Total.of(statement.parts).delta(epsilon)
+        return statement.tradeoff.delta(epsilon)
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         return float, (float(self),)

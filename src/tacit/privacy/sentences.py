@@ -80,12 +80,12 @@ def brief(guarantee: Guarantee) -> str:
         differs = not math.isclose(at, asked_delta, rel_tol=1e-3)
         note = f" (asked for {asked_delta:g})" if differs else ""
         return f"{guarantee.model} epsilon {asked:g}, delta {at_most(at)}{what}{note}"
-    said = f"{guarantee.model} epsilon {at_most(guarantee.epsilon)}"
+    line = f"{guarantee.model} epsilon {at_most(guarantee.epsilon)}"
     if guarantee.delta > 0:
-        said += f", delta {at_most(guarantee.delta)}"
+        line += f", delta {at_most(guarantee.delta)}"
     if asked is None or math.isclose(asked, guarantee.epsilon, rel_tol=1e-3):
-        return said + what
-    return f"{said}{what} (asked for {asked:g})"
+        return line + what
+    return f"{line}{what} (asked for {asked:g})"
 
 
 def over(guarantee: Guarantee) -> str:
@@ -108,10 +108,10 @@ def covered(guarantee: Guarantee) -> str:
     for times, part in guarantee.parts:
         counts[_period(part)] = counts.get(_period(part), 0) + times
     tasks = counts.pop(0.0, 0)
-    said = [f"{_count(n, 'period')} of {in_words(length)}" for length, n in sorted(counts.items())]
+    parts = [f"{_count(n, 'period')} of {in_words(length)}" for length, n in sorted(counts.items())]
     if tasks:
-        said.append(_count(tasks, "task") + (" without periods" if counts else ""))
-    return " and ".join(said)
+        parts.append(_count(tasks, "task") + (" without periods" if counts else ""))
+    return " and ".join(parts)
 
 
 def _count(number: int, noun: str) -> str:
@@ -120,7 +120,7 @@ def _count(number: int, noun: str) -> str:
 
 def meaning(guarantee: Guarantee) -> str:
     """What somebody who looks can find out: two numbers, and the odds where they are bounded."""
-    guess, found = _numbers(guarantee)
+    guess, detected = _numbers(guarantee)
     whom, many, comma = "a user", "users of whom", "," if guarantee.parts else ""
     if guarantee.unit == "participation":
         whom, many = "a participation", "participations of which"
@@ -130,15 +130,15 @@ def meaning(guarantee: Guarantee) -> str:
         whom = "a user in them"
     if guarantee.parts and guarantee.unit == "participation":
         whom, many = "a participation in each of them", "such participations of which"
-    said = (
+    text = (
         f"Somebody who sees {_seen(guarantee)}{comma} and wonders, fifty-fifty, "
         f"which of two stories is true of {whom} guesses right in at most {guess} of 100 cases; "
-        f"with 1 false alarm in 100, at most {found} of 100 {many} a story is true are found."
+        f"with 1 false alarm in 100, at most {detected} of 100 {many} a story is true are found."
     )
     if guarantee.delta == 0.0:
         factor = _factor(guarantee)
-        said += f" The odds of any belief about {whom} change by at most a factor of {factor}."
-    return said
+        text += f" The odds of any belief about {whom} change by at most a factor of {factor}."
+    return text
 
 
 def _seen(guarantee: Guarantee) -> str:
@@ -277,24 +277,25 @@ _BATCHES = "a participation is in the period in which the batch that it is count
 def rests_on(model: str, rule: Participation, assumptions: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What the guarantee of a task with a participation rule rests on, as sentences."""
     who, period = "joint" if model == "joint" else "local", " in a period" if rule.period else ""
-    said, found = _COUNTED.get((who, rule.teaches or "every")), assumptions
-    if said is not None:
-        found = (*(text for text in found if text != ONE_REPORT), said.format(period=period))
+    counting, sentences = _COUNTED.get((who, rule.teaches or "every")), assumptions
+    if counting is not None:
+        others = (text for text in sentences if text != ONE_REPORT)
+        sentences = (*others, counting.format(period=period))
     if model != "none" and (rule.times != 1 or rule.attendance == "private"):
-        found += (_ATTENDANCE[rule.attendance],)
+        sentences += (_ATTENDANCE[rule.attendance],)
     if model == "joint" and rule.period:
-        found += (_BATCHES,)
-    return found
+        sentences += (_BATCHES,)
+    return sentences
 
 
 def _in_each(guarantee: Guarantee) -> str:
     """What a sum is about, and that what is besides it costs more."""
     leaves = [part for _, part in guarantee.parts]
-    said = f"A sum over {covered(guarantee)}: it covers "
+    opening = f"A sum over {covered(guarantee)}: it covers "
     if guarantee.unit == "participation":
-        return said + "one participation in each of them; every further one costs more."
+        return opening + "one participation in each of them; every further one costs more."
     if any(map(_period, leaves)):
-        return said + (
+        return opening + (
             "whatever one person does in these, of one task or of several, all of it together; "
             "every further period or task costs more."
         )
@@ -306,7 +307,7 @@ def _in_each(guarantee: Guarantee) -> str:
     elif least < most:
         often = f"{least:,} to {most:,} times, as stated for each"
     return (
-        f"{said}one person who takes part in each of them {often}, all of it together; every "
+        f"{opening}one person who takes part in each of them {often}, all of it together; every "
         "further task costs more."
     )
 
@@ -399,14 +400,14 @@ def consent(
             "sends us the record of it", "sends us one number: what they were worth"
         )
         sent += " What your device does differs at random from what others' do, so that we learn."
-    guess, found = _numbers(guarantee)
+    guess, detected = _numbers(guarantee)
     within = " in one period" if _period(guarantee) else ""
     numbers = (
         f"Suppose somebody sees {_SEEN_OF_YOU[model]}. If two stories about your steps{within} "
         f"were equally likely to them, they now guess the true one in at most {guess} of 100 "
         "cases; without looking it was 50. If they search for people of whom a story is true, and "
         "accept 1 false alarm among 100 people of whom it is not, they find at most "
-        f"{found} of 100; without looking it was 1. This holds whatever they know and compute"
+        f"{detected} of 100; without looking it was 1. This holds whatever they know and compute"
         + (", and it holds for us as well." if model == "local" else f". {_NEAR_YOU}")
     )
     if guarantee.delta == 0.0:
@@ -450,35 +451,35 @@ def _how_often(guarantee: Guarantee) -> str:
             f"You can take part up to {guarantee.participations:,} times. These numbers cover all "
             "of them together."
         )
-    said = f"You can take part {rule.in_words()}. "
+    text = f"You can take part {rule.in_words()}. "
     if rule.teaches == "first":
-        said += (
+        text += (
             f"Only the first time{' of a period' if rule.period else ''} is reported. At the other "
             "times nothing is sent about what happens, but that you take part can be seen then as "
             "well. "
         )
     all_times = "all times of one period together" if rule.period else "all of them together"
-    said += f"These numbers cover {all_times}."
+    text += f"These numbers cover {all_times}."
     if rule.teaches == "lifetime":
         end = "the period" if rule.period else "the task"
-        said += (
+        text += (
             " For this we remember, encrypted, what you have taught, until "
             f"{end} is over, and count no more than a fixed amount of it."
         )
-    return said + (f" {_longer(guarantee)}" if rule.period else "")
+    return text + (f" {_longer(guarantee)}" if rule.period else "")
 
 
 def _longer(guarantee: Guarantee) -> str:
     """What somebody gives away who takes part in several periods."""
-    said = []
+    clauses = []
     for periods in SEVERAL:
         total = _several(guarantee, periods)
-        guess, found = ("100", "100") if total is None else _numbers(total)
-        said.append(
+        guess, detected = ("100", "100") if total is None else _numbers(total)
+        clauses.append(
             f"over {periods} periods they guess right in at most {guess} of 100 cases and find at "
-            f"most {found} of 100 people"
+            f"most {detected} of 100 people"
         )
     return (
-        f"Whoever takes part in several periods gives away more: {'; '.join(said)}. Periods are "
+        f"Whoever takes part in several periods gives away more: {'; '.join(clauses)}. Periods are "
         f"those of the calendar: any {in_words(_period(guarantee))} may touch two."
     )

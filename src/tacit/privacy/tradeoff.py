@@ -44,11 +44,11 @@ class Tradeoff:
         """
         if self.mu is not None:
             return gaussian_delta(self.mu, epsilon)
-        found = 1.0
+        least = 1.0
         for e, d in self.points:
             loss = max(0.0, -math.expm1(epsilon - e)) / (1 + math.exp(-e))
-            found = min(found, d + (1 - d) * loss)
-        return found
+            least = min(least, d + (1 - d) * loss)
+        return least
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon of these points at ``delta`` that follows; infinite where none does.

@@ -131,10 +131,10 @@ def context_array(publication: Publication, name: str, shape: tuple[int, ...]) -
     """
     array = publication.context.get(name)
     if array is None or array.shape != shape:
-        found = "nothing" if array is None else f"shape {list(array.shape)}"
+        content = "nothing" if array is None else f"shape {list(array.shape)}"
         raise InvalidInput(
             f"publication {publication.version} must carry {name!r} of shape {list(shape)}, but it "
-            f"carries {found}"
+            f"carries {content}"
         )
     return array
 

@@ -126,13 +126,13 @@ class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
         """
         pairs, m = self.task.pairs, max(1, self.steps // self.often)
         orders = np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))
-        ways = [
+        candidates = [
             (trip(self.task, order[:m], 1.0, end), trip(self.task, other[:m], 0.0, end))
             for order in orders
             for other in (order[::-1], order[:m][::-1], np.roll(order[:m][::-1], 1))
             for end in (0, len(pairs.number) - 1)
         ]
-        return max(ways, key=partial(apart, self))
+        return max(candidates, key=partial(apart, self))
 
 
 class FirstReturns(base.BoundedSum, base.LifetimeStatistic):
@@ -204,12 +204,12 @@ class FirstReturns(base.BoundedSum, base.LifetimeStatistic):
         alive = np.flatnonzero(np.diff(first))
         rich = alive[np.argsort(-np.diff(first)[alive], kind="stable")]
         low = trip(self.task, first[rich[:m]], 0.0)
-        ways = [
+        candidates = [
             (low, trip(self.task, first[rich[:m] + 1] - 1, 0.0)),
             (low, trip(self.task, first[rich[::-1][:m]], 0.0)),
             (low, trip(self.task, first[rich[:m]], 1.0)),
         ]
-        return max(ways, key=partial(apart, self))
+        return max(candidates, key=partial(apart, self))
 
 
 def trip(task: Task, order: IntArray, reward: float, end: int | None = None) -> Trajectory:

@@ -85,14 +85,14 @@ class OneStep(BoundedSum):
 
     def worst_contexts(self) -> dict[str, dict[str, Array]]:
         """Each kind of question alone, about any step that it can be asked of."""
-        found = {}
+        contexts = {}
         kinds = {"steps": asking.STEP, "moves": asking.MOVE, "rewards": asking.REWARD}
         for name, kind in kinds.items():
             asked = np.zeros((self.horizon, asking.KINDS))
             asked[: self.horizon if kind == asking.REWARD else self.horizon - 1, kind] = 1.0
             if asked.any():
-                found[name] = {"questions": np.cumsum(asked) / asked.sum()}
-        return found
+                contexts[name] = {"questions": np.cumsum(asked) / asked.sum()}
+        return contexts
 
     def worst_pair(self) -> tuple[Trajectory, Trajectory]:
         """Always in the first place with reward 1, against always in the last one without.

@@ -137,10 +137,10 @@ class RoundedReturn(_Returns, base.BoundedSum):
 
     def shifts(self, lives: Lives, publication: Publication, people: IntArray) -> IntArray:
         """The rounded returns of many users."""
-        coins, found = np.empty(len(people)), np.empty(len(people), dtype=np.int64)
+        coins, returns = np.empty(len(people)), np.empty(len(people), dtype=np.int64)
         search_coins(_scored(publication, self.dimension).key, people, coins)
-        shifts_of(_windowed(lives, publication), coins, self.largest, found)
-        return found
+        shifts_of(_windowed(lives, publication), coins, self.largest, returns)
+        return returns
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """From one end to the other; the id does not move, but is there or not."""

@@ -173,9 +173,9 @@ class Strategy(ABC):
         state = self.init(size, largest)
         wanted = {"counter": state.counter, "size": state.size, "largest": state.largest}
         for name, value in wanted.items():
-            found = saved[name].tolist() if name in saved else None
-            if found != value:
-                raise InvalidInput(f"the saved state has {name} = {found!r}, not {value!r}")
+            stored = saved[name].tolist() if name in saved else None
+            if stored != value:
+                raise InvalidInput(f"the saved state has {name} = {stored!r}, not {value!r}")
         steps = saved["steps"].tolist() if "steps" in saved else None
         if steps != 0:
             state.steps = self._position(integer(steps, "steps of the saved state"))

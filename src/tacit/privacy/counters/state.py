@@ -117,15 +117,15 @@ class CounterState:
                 f"{sorted(own)}"
             )
         for name, array in own.items():
-            found = arrays[name]
+            part = arrays[name]
             free = name in ("counter", "pending")  # text, and as many rows as it happens to have
-            shape = (len(found), self.size) if name == "pending" and found.ndim else array.shape
-            if found.shape != shape or not (free or found.dtype == array.dtype):
+            shape = (len(part), self.size) if name == "pending" and part.ndim else array.shape
+            if part.shape != shape or not (free or part.dtype == array.dtype):
                 raise InvalidInput(
-                    f"{name} of the saved state has dtype {found.dtype} and shape {found.shape}, "
+                    f"{name} of the saved state has dtype {part.dtype} and shape {part.shape}, "
                     f"but this counter keeps {array.dtype} and {shape}"
                 )
-            if array.dtype.kind == "f" and not np.isfinite(found).all():
+            if array.dtype.kind == "f" and not np.isfinite(part).all():
                 raise InvalidInput(f"{name} of the saved state is not finite")
         for place, buffers in (("secret", self.secret), ("public", self.public)):
             for name, buffer in buffers.items():

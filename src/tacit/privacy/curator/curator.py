@@ -297,8 +297,8 @@ class Curator(base.Privatizer[CuratorSecret]):
         secret.rounds, secret.cost = int(arrays["rounds"]), float(arrays["cost"])
         spent = Fraction(str(arrays["spent"]))
         if spent:
-            again = secret.filter.restore(GaussianCharge(float(spent)), Cost(spent))
-            secret.filter.commit(again)
+            reservation = secret.filter.restore(GaussianCharge(float(spent)), Cost(spent))
+            secret.filter.commit(reservation)
         if arrays["closed"]:
             secret.filter.close()
         questions = zip(self._questions, arrays["unused"], arrays["drawn"], strict=True)

@@ -192,13 +192,13 @@ def best_sliding(epsilon: float) -> Sliding:
     By exact computation: the mean of E[v^2 | x] over x = 0 and x = +-sqrt(0.1), half each. Of equal
     ones the one with the fewest outputs; M - L is even (or 1), so that there is a middle.
     """
-    found: list[tuple[float, int, Sliding]] = []
+    candidates: list[tuple[float, int, Sliding]] = []
     for outputs in range(2, MOST_OUTPUTS + 1):
         for run in range(1, outputs):
             if outputs > 2 and (outputs - run) % 2:
                 continue
             made = Sliding(outputs, run, max(int(math.exp(min(epsilon, 64)) * 2**40), 2**40 + 1))
             at = [made.moments(x)[0] for x in (0.0, math.sqrt(USUAL_SQUARE))]
-            found.append((round(sum(at) / 2, 12), outputs, made))
-    _, _, best = min(found, key=lambda one: one[:2])
+            candidates.append((round(sum(at) / 2, 12), outputs, made))
+    _, _, best = min(candidates, key=lambda one: one[:2])
     return Sliding.calibrate(epsilon, best.outputs, best.run)

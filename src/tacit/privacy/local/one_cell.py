@@ -175,8 +175,8 @@ class OneCell(LocalPrivatizer[Secret]):
         """Which cells there are, and the exact chances of the randomizer of each question."""
         cells = {name: oracle.rules() for name, oracle in self._used().items()}
         places = self.statistic.places
-        told = {"places": places.place.tolist()} if places.live < self.places else {}
-        return {"report": "cells", "states": len(places.place), "cells": cells, **told}
+        terminal = {"places": places.place.tolist()} if places.live < self.places else {}
+        return {"report": "cells", "states": len(places.place), "cells": cells, **terminal}
 
     def encode(self, contribution: IntArray, publication: Publication, noise: Noise) -> Report:
         """The device's half and the collector's: randomize the cell, then address the report."""
@@ -247,11 +247,11 @@ class OneCell(LocalPrivatizer[Secret]):
 
     def _chances(self, kind: int, mass: IntArray) -> Array:
         """Chance of every cell of the oracle to be the one that is randomized."""
-        found = np.zeros(self.oracles[kind].domain)
+        chances = np.zeros(self.oracles[kind].domain)
         for s, rho, following in np.argwhere(mass):
             cell = cell_index(kind, int(s), int(rho), int(following), self.places)
-            found[cell] += mass[s, rho, following] / STEPS
-        return found
+            chances[cell] += mass[s, rho, following] / STEPS
+        return chances
 
     # At the collector.
 
@@ -283,7 +283,7 @@ class OneCell(LocalPrivatizer[Secret]):
         if len(sent.messages) != len(sent.coins):
             raise InvalidInput(f"{len(sent.messages)} messages came with {len(sent.coins)} coins")
         steps, kinds, packed = self._questions(sent)
-        found = []
+        groups = []
         for kind in np.unique(kinds).tolist():
             self._require_covered(kind)
             chosen, oracle = np.flatnonzero(kinds == kind), self.oracles[kind]
@@ -291,8 +291,8 @@ class OneCell(LocalPrivatizer[Secret]):
                 [packed[i] for i in chosen.tolist()], oracle.domain, oracle.ones
             )
             for h in np.unique(steps[chosen]).tolist():
-                found.append((kind, h, rows[steps[chosen] == h]))
-        return found
+                groups.append((kind, h, rows[steps[chosen] == h]))
+        return groups
 
     def _questions(self, sent: Sent) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
         """Steps and kinds many messages are about, and the oracles' packed reports in them."""
@@ -340,8 +340,8 @@ class OneCell(LocalPrivatizer[Secret]):
                 "it"
             )
         step, kind = at
-        told = (hits, reports, kind, step, places.state, places.number)
-        add_hits(*told, policy.actions, occupancy, self.weighing, self.cell_sums(to))
+        report = (hits, reports, kind, step, places.state, places.number)
+        add_hits(*report, policy.actions, occupancy, self.weighing, self.cell_sums(to))
 
     def cell_sums(self, flat: IntArray) -> CellSums:
         """Views of a flat vector of sums, as kernels take them: by pairs."""
@@ -404,7 +404,7 @@ class DrawnCell(OneCell):
 
     def _questions(self, sent: Sent) -> tuple[IntArray, IntArray, Sequence[IntArray]]:
         each = [self._question(message, sent.publication, 0) for message in sent.messages]
-        steps, kinds = np.array([found[:2] for found in each], dtype=np.int64).reshape(-1, 2).T
+        steps, kinds = np.array([asked[:2] for asked in each], dtype=np.int64).reshape(-1, 2).T
         return steps, kinds, [packed for _, _, packed in each]
 
     def _question(

@@ -102,8 +102,8 @@ class OneNumber(LocalPrivatizer[Secret]):
         is the largest of x = 0, 1/2 and 1: no bound, other x may have more. Of an entry of the
         gradient it is as if directions had entries of size 1, which they have on average.
         """
-        found = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
-        value, square = (max(column) for column in zip(*found, strict=True))
+        moments = [self.randomizer.moments(x) for x in (0.0, 0.5, 1.0)]
+        value, square = (max(column) for column in zip(*moments, strict=True))
         return {"gradient": value, "mean": value, "square": self.weight**2 * square}
 
     def law(self, users: int) -> BlockLaw:
@@ -204,8 +204,8 @@ class OneNumber(LocalPrivatizer[Secret]):
 
     def _squares(self, outputs: IntArray, coins: Array) -> IntArray:
         squares = self.randomizer.square_of(outputs, coins)
-        found = np.rint(self.weight * (squares - 0.5) * STEPS)
-        return np.asarray(found, dtype=np.int64)
+        weighted = np.rint(self.weight * (squares - 0.5) * STEPS)
+        return np.asarray(weighted, dtype=np.int64)
 
     def release(self, secret: Secret, query: Query, noise: Noise) -> Release:
         """Unbiased sums of everybody so far."""

@@ -160,17 +160,17 @@ def _norm(x: npt.NDArray[Any]) -> float:
     return float(np.sqrt((np.abs(x) ** 2).sum()))
 
 
-def _beyond(term: _Tilted, n: int, edge: float, inside: float) -> float:
-    """Bound on E[S e^(-theta S); S >= edge] under the tilted law, beyond the window.
+def _beyond(term: _Tilted, n: int, limit: float, inside: float) -> float:
+    """Bound on E[S e^(-theta S); S >= limit] under the tilted law, beyond the window.
 
-    S <= e^(k S) / (e k) and e^(-theta S) <= e^(-theta edge) there, so it is at most
-    e^(-(theta + t) edge) E[e^((k + t) S)] / (e k) for any k, t > 0; the best of a few t is taken.
+    S <= e^(k S) / (e k) and e^(-theta S) <= e^(-theta limit) there, so it is at most
+    e^(-(theta + t) limit) E[e^((k + t) S)] / (e k) for any k, t > 0; the best of a few t is taken.
     """
     best = math.inf
-    k = 1.0 / edge
+    k = 1.0 / limit
     for power in range(-2, 12):
         t = k * 2.0**power
-        exponent = n * term.log_moment_at(k + t) - (t + term.theta) * edge
+        exponent = n * term.log_moment_at(k + t) - (t + term.theta) * limit
         best = min(best, exponent)
         if best < math.log(inside) - 50.0:
             break
