@@ -231,6 +231,17 @@ def test_calibration_keeps_its_promise_and_wastes_nothing(users, epsilon, delta,
             assert Blanket((louder,)).delta(users, epsilon) > delta
 
 
+def test_a_guess_is_taken_only_where_it_is_right() -> None:
+    """To six digits, and never below the bound: what is stated does not follow the request."""
+    blanket = crowd(2.0, 4)
+    exact = blanket.epsilon_at(200, 1e-4)
+    assert 0.0 < exact < blanket.epsilon
+    for factor in (0.01, 0.5, 1 - 1e-3, 1 + 1e-3, 1.5, 100.0):
+        assert blanket.epsilon_at(200, 1e-4, factor * exact) == exact
+    near = exact * (1 + 5e-7)
+    assert blanket.delta(200, near) <= 1e-4 and blanket.epsilon_at(200, 1e-4, near) == near
+
+
 def test_calibration_respects_the_local_limit() -> None:
     asked = Crowd(10_000, 1.0, 1e-6)
     assert calibrate(asked, (8,), 3.0)[0].epsilon == pytest.approx(3.0)
