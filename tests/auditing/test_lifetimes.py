@@ -17,7 +17,7 @@ from tacit.auditing.agent import AgentAudit
 from tacit.auditing.lifetimes import (
     LifeCase,
     LifeTarget,
-    WatchedLife,
+    RecordedLifetime,
     batches_of,
     distance,
     items,
@@ -129,12 +129,14 @@ def test_both_go_on_by_what_was_released_and_are_as_far_apart() -> None:
 # ---- a run that is watched ----
 
 
-def watched(world: int, seed: int, rule: Participation = LIVES, periods: int = 1) -> WatchedLife:
+def watched(
+    world: int, seed: int, rule: Participation = LIVES, periods: int = 1
+) -> RecordedLifetime:
     bound, found = case(rule, periods)
     rng = np.random.default_rng(seed)
     target = LifeTarget(PROBLEM, bound, found, "simulated")
     run = target._watched(SimulatedNoise(rng), [world])
-    assert isinstance(run, WatchedLife)
+    assert isinstance(run, RecordedLifetime)
     while run.served < bound.task.users:
         for _ in range(run.due()):
             run.take_part(PROBLEM, rng)

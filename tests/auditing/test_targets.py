@@ -12,13 +12,13 @@ from contracts.sampler import misfits
 from tacit.agents import Agent
 from tacit.auditing import audit_target, targets
 from tacit.auditing.neighbours import Case, canaries, contribution
-from tacit.auditing.recorder import Watched, log_ratio
-from tacit.auditing.targets import Ahead, CommonNoise, DeviceTarget, LearnerTarget
+from tacit.auditing.recorder import RecordedLearner, log_ratio
+from tacit.auditing.targets import CommonNoise, DeviceTarget, LearnerTarget, PredrawnNoise
 from tacit.errors import InvalidInput
 from tacit.kernels.public.questions import KINDS
 from tacit.learner import BoundAgent
 from tacit.planners.references import UniformPlanner
-from tacit.privacy import Exact, GridLaw, SecureNoise, SimulatedNoise
+from tacit.privacy import Exact, GridLaw, Noise, SecureNoise, SimulatedNoise
 from tacit.privacy.curator.curator import Curator
 from tacit.privacy.curator.declared_answers import Price
 from tacit.privacy.filter import BudgetExhausted
@@ -171,8 +171,8 @@ def test_each_draw_is_handed_out_once_and_to_its_own_law(monkeypatch) -> None:
         drawn.append(law)
 
     monkeypatch.setattr(SecureNoise, "fill", fill)
-    monkeypatch.setattr(targets, "AHEAD", 30)
-    ahead, seen = Ahead(), []
+    monkeypatch.setattr(targets, "DRAWN_AT_ONCE", 30)
+    ahead, seen = PredrawnNoise(), []
     laws = [GridLaw("laplace", np.array([1.0, 2.0])), GridLaw("gaussian", np.array([1.0, 2.0]))]
     laws.append(GridLaw("laplace", np.full(40, 3.0)))  # wider than what is drawn ahead
     for turn in range(60):
@@ -188,13 +188,13 @@ def test_each_draw_is_handed_out_once_and_to_its_own_law(monkeypatch) -> None:
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_draws_ahead_have_the_exact_law(kind: str) -> None:
-    assert not misfits(Ahead(), kind)
+    assert not misfits(PredrawnNoise(), kind)
 
 
 def test_coins_and_finite_reports_come_from_the_secure_source(monkeypatch) -> None:
     monkeypatch.setattr(SecureNoise, "happens", lambda self, chance, of: (chance, of))
     monkeypatch.setattr(SecureNoise, "randomize", lambda self, randomizer, value: [value])
-    assert Ahead().happens(1, 3) == (1, 3) and Ahead().randomize(None, 4) == [4]
+    assert PredrawnNoise().happens(1, 3) == (1, 3) and PredrawnNoise().randomize(None, 4) == [4]
 
 
 # ---- the same draws in both worlds ----
@@ -277,10 +277,12 @@ def test_what_others_did_is_taken_off_whether_a_release_is_of_a_batch_or_of_all(
     case = cases(like)[0]
     target = LearnerTarget(PROBLEM, bound, [case], "simulated")
     runs = []
-    monkeypatch.setattr(
-        target, "_watched", lambda noise, worlds: runs.append(Watched(bound, noise, [case], worlds))
-        or runs[-1],
-    )  # fmt: skip
+
+    def recorded(noise: Noise, worlds: list[int]) -> RecordedLearner:
+        runs.append(RecordedLearner(bound, noise, [case], worlds))
+        return runs[-1]
+
+    monkeypatch.setattr(target, "_watched", recorded)
     outputs = target.sample(worlds_of(2), np.random.default_rng(0))
     one, two = (contribution(bound, x, case.publication, 0) for x in case.lives)
     for world, run in enumerate(runs):
@@ -297,16 +299,16 @@ def test_what_others_did_is_taken_off_whether_a_release_is_of_a_batch_or_of_all(
 
 
 @pytest.fixture
-def watched(monkeypatch) -> list[Watched]:
+def watched(monkeypatch) -> list[RecordedLearner]:
     """All runs of learner targets."""
-    runs: list[Watched] = []
+    runs: list[RecordedLearner] = []
 
-    class Kept(Watched):
+    class Kept(RecordedLearner):
         def __init__(self, *args) -> None:
             super().__init__(*args)
             runs.append(self)
 
-    monkeypatch.setattr(targets, "Watched", Kept)
+    monkeypatch.setattr(targets, "RecordedLearner", Kept)
     return runs
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.arrays import IntArray
 from tacit.auditing.neighbours import Case, aimed_at, farthest, other_step, worst_contexts
-from tacit.auditing.recorder import Watched
+from tacit.auditing.recorder import RecordedLearner
 from tacit.auditing.targets import AuditedSource, LearnerTarget
 from tacit.learner import BoundAgent
 from tacit.privacy import Noise
@@ -235,7 +235,7 @@ def _reaction(bound: BoundAgent, case: LifeCase) -> LifePair:
     return (first, second) if same else case.lives
 
 
-class WatchedLife(Watched):
+class RecordedLifetime(RecordedLearner):
     """A learner under audit in which one person comes back.
 
     That person is remembered by the learner itself; what the life that is not lived would have
@@ -327,5 +327,5 @@ class LifeTarget(LearnerTarget):
         )
         self._case = case
 
-    def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
-        return WatchedLife(self._bound, noise, self._case, worlds[0])
+    def _watched(self, noise: Noise, worlds: list[int]) -> RecordedLearner:
+        return RecordedLifetime(self._bound, noise, self._case, worlds[0])

@@ -18,7 +18,7 @@ from tacit.release import Release, ValueQuery
 from tacit.trajectory import Trajectory
 
 
-class Watched(Learner):
+class RecordedLearner(Learner):
     """Runs like any learner; audited people come first, and questions are the worst ones.
 
     Args:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.auditing.neighbours import Case, contribution
-from tacit.auditing.recorder import Watched
+from tacit.auditing.recorder import RecordedLearner
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import Streams
@@ -30,11 +30,11 @@ AuditedSource = Literal["simulated", "secure"]
 COINS = 256
 """Report ids that are tried: which question is asked follows from them."""
 
-AHEAD = 1 << 14
+DRAWN_AT_ONCE = 1 << 14
 """Noisy numbers drawn in one call of the secure sampler, which costs much to begin."""
 
 
-class Ahead(SecureNoise):
+class PredrawnNoise(SecureNoise):
     """Secure noise drawn for many uses in one call of the sampler; each draw is handed out once."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Ahead(SecureNoise):
         """The next of the draws of this law."""
         ready = self._ready.setdefault(law.kind.encode() + law.scales.tobytes(), [])
         if not ready:
-            times = max(1, AHEAD // len(law.scales))
+            times = max(1, DRAWN_AT_ONCE // len(law.scales))
             draws = np.empty(times * len(law.scales), dtype=np.int64)
             super().fill(GridLaw(law.kind, np.tile(law.scales, times)), draws)
             ready.extend(draws.reshape(times, -1))
@@ -88,7 +88,7 @@ class CommonNoise:
 
 def noise_from(source: str, rng: np.random.Generator) -> Noise:
     """Noise of one of the two sources."""
-    return SimulatedNoise(rng) if source == "simulated" else Ahead()
+    return SimulatedNoise(rng) if source == "simulated" else PredrawnNoise()
 
 
 def family(bound: BoundAgent) -> str:
@@ -277,9 +277,9 @@ class LearnerTarget(AuditedRuns):
         row[: len(shown)] = shown
         return [row]
 
-    def _watched(self, noise: Noise, worlds: list[int]) -> Watched:
+    def _watched(self, noise: Noise, worlds: list[int]) -> RecordedLearner:
         """A learner before its first user."""
-        return Watched(self._bound, noise, self.people, worlds)
+        return RecordedLearner(self._bound, noise, self.people, worlds)
 
     @cached_property
     def _known(self) -> bool:
