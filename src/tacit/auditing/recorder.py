@@ -133,25 +133,20 @@ class RecordedLearner(Learner):
         """
         privatizer, people = self.agent.privatizer, range(len(self._cases))
         if privatizer.has_likelihood:
-            return [
-                privatizer.log_likelihood_ratio(self._record(person)).log_ratio for person in people
-            ]
-        return [
-            sum(log_ratio(release, second - first, rest) for release, first, second, rest in shown)
-            for shown in map(self._sums, people)
-        ]
+            return [privatizer.log_likelihood_ratio(x).log_ratio for x in map(self._record, people)]
+        return [sum(log_ratio(*row) for row in self._sums(person)) for person in people]
 
     def rests(self) -> list[Array]:
         """Releases minus the sums of what people did, with the first life of the first person."""
-        return [rest for _, _, _, rest in self._sums(0)]
+        return [rest for _, _, rest in self._sums(0)]
 
-    def _sums(self, person: int) -> list[tuple[Release, Array, Array, Array]]:
-        """By release: itself, the sums in it with either life, and what it is beyond the first."""
+    def _sums(self, person: int) -> list[tuple[Release, Array, Array]]:
+        """By release: itself, how far its sums move, and what it is beyond those of the first."""
         units, rows = self.agent.statistic.layout.units, []
         for shown, (release, first, end) in zip(self._released, self._made, strict=True):
             if len(shown) == len(units):
                 one, two = (sum(lived[first:end]) * units for lived in self._worlds_of(person))
-                rows.append((release, one, two, shown - one))
+                rows.append((release, two - one, shown - one))
         return rows
 
     def _record(self, person: int) -> AuditRecord:
@@ -161,9 +156,8 @@ class RecordedLearner(Learner):
     def _worlds_of(self, person: int) -> tuple[list[IntArray], list[IntArray]]:
         """What every batch contributed with either life of one person, all others as they were."""
         batches = list(zip(self._lived, self._instead[person], strict=True))
-        return [all_of + own[0] for all_of, own in batches], [
-            all_of + own[1] for all_of, own in batches
-        ]
+        first, second = ([lived + own[world] for lived, own in batches] for world in (0, 1))
+        return first, second
 
     def shown(self) -> list[Array]:
         """All releases and answers, flat."""
