@@ -26,6 +26,7 @@ from tacit.trajectory import Trajectory
 from tacit.wire import messages
 
 AuditedSource = Literal["simulated", "secure"]
+Outputs = npt.NDArray[Any]
 
 COINS = 256
 """Report ids that are tried: which question is asked follows from them."""
@@ -91,11 +92,6 @@ def noise_from(source: str, rng: np.random.Generator) -> Noise:
     return SimulatedNoise(rng) if source == "simulated" else PredrawnNoise()
 
 
-def family(bound: BoundAgent) -> str:
-    """The kind of noise that the guarantee rests on."""
-    return "gaussian" if bound.guarantee.mu is not None else "other"
-
-
 class DeviceTarget:
     """What one person's device sends, as bytes: everything in the local model that anybody sees.
 
@@ -123,7 +119,7 @@ class DeviceTarget:
             reports = "the one report of a person" + (" in a period" if rule.period else "")
         self.name = f"{reports} as sent by the device{about}"
         self.source: str = source
-        self.family = family(bound)
+        self.family = "other" if bound.guarantee.mu is None else "gaussian"
         self.distance = case.distance
         self._bound, self._case = bound, case
         self._privatizer = device
@@ -133,13 +129,11 @@ class DeviceTarget:
             for coin in self._coins
         ]
 
-    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> Outputs:
         """Log-likelihood ratio of every trial's reports, then what is in the last of them."""
         return self._outputs(worlds, self._questions(worlds, rng), noise_from(self.source, rng))
 
-    def sample_both(
-        self, worlds: IntArray, rng: np.random.Generator
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def sample_both(self, worlds: IntArray, rng: np.random.Generator) -> tuple[Outputs, Outputs]:
         """The same, and beside it the other life's reports on the same questions and draws."""
         which, noise = self._questions(worlds, rng), CommonNoise(noise_from(self.source, rng))
         outputs = self._outputs(worlds, which, noise)
@@ -150,7 +144,7 @@ class DeviceTarget:
         """Which coins the reports of every trial have."""
         return rng.integers(len(self._coins), size=(len(worlds), self._bound.task.participations))
 
-    def _outputs(self, worlds: IntArray, which: IntArray, noise: Noise) -> npt.NDArray[Any]:
+    def _outputs(self, worlds: IntArray, which: IntArray, noise: Noise) -> Outputs:
         arrived = [
             [messages.unpack_message(self._send(int(world), coin, noise)) for coin in coins]
             for world, coins in zip(worlds, which.tolist(), strict=True)
@@ -194,14 +188,12 @@ class AuditedRuns(ABC):
         """Whether trials are independent whatever the mechanism: one person per run."""
         return len(self.people) == 1
 
-    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> Outputs:
         """Everything published by independent runs."""
         noise = noise_from(self.source, rng)
         return np.array([row for some in self._runs(worlds) for row in self._run(some, noise, rng)])
 
-    def sample_both(
-        self, worlds: IntArray, rng: np.random.Generator
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def sample_both(self, worlds: IntArray, rng: np.random.Generator) -> tuple[Outputs, Outputs]:
         """The same, and beside it runs of the other lives on the same draws of noise."""
         noise = noise_from(self.source, rng)
         outputs: list[Array] = []
@@ -253,7 +245,7 @@ class LearnerTarget(AuditedRuns):
         which = "every release" if bound.counts_everybody else "all but the last release"
         self.name = f"{which} of a learner with {users} users{often}"
         self.source: str = source
-        self.family = family(bound)
+        self.family = "other" if bound.guarantee.mu is None else "gaussian"
         self.distance = cases[0].distance
         self._problem, self._bound, self.people = problem, bound, cases
         self._users, self._to_the_end = users, bound.counts_everybody
@@ -344,7 +336,7 @@ class BatchTarget:
         idle = Trajectory(np.zeros(H + 1, dtype=np.int64), np.zeros(H, dtype=np.int64), np.zeros(H))
         self._others = [contribution(bound, idle, self._publication, step) for step in range(H)]
 
-    def sample(self, worlds: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def sample(self, worlds: IntArray, rng: np.random.Generator) -> Outputs:
         """The sums of independent batches."""
         noise = SimulatedNoise(rng)
         return np.array([self._batch(world, noise) for world in worlds.tolist()], dtype=np.float64)
