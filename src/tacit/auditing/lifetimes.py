@@ -29,6 +29,7 @@ from tacit.privacy.base import AuditRecord
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.statistics.base import LifetimeStatistic
+from tacit.statistics.first_visits import trip
 from tacit.trajectory import Trajectory, together
 
 MOST_VISITS = 4
@@ -150,7 +151,7 @@ def _written(bound: BoundAgent, visits: int) -> list[LifePair]:
     pairs, lives = bound.task.pairs, []
     for order in (np.arange(len(pairs.action)), np.lexsort((pairs.state, pairs.action))):
         for other in (order[::-1], np.roll(order, 1), np.roll(order[::-1], 1)):
-            for end in (0, -1):
+            for end in (0, len(pairs.number) - 1):
                 early = _trips(bound, order, visits, 1.0, end)
                 late = _trips(bound, other, visits, 0.0, end)
                 repeated = (*early, *early)[:visits]
@@ -165,14 +166,8 @@ EMPTY = Trajectory(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.
 
 def _trips(bound: BoundAgent, order: IntArray, visits: int, reward: float, end: int) -> Life:
     """These pairs in order, in as few participations as they fit into."""
-    pairs, H = bound.task.pairs, bound.task.horizon
-    many = min(visits, max(1, math.ceil(len(order) / H)))
-    life = []
-    for part in np.array_split(order, many):
-        x = np.resize(part, H)
-        states = np.append(pairs.state[x], np.arange(len(pairs.number))[end])
-        life.append(Trajectory(states, pairs.action[x], np.full(H, reward)))
-    return tuple(life)
+    many = min(visits, max(1, math.ceil(len(order) / bound.task.horizon)))
+    return tuple(trip(bound.task, part, reward, end) for part in np.array_split(order, many))
 
 
 def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
@@ -208,14 +203,14 @@ def _changed(bound: BoundAgent, case: LifeCase, rng: np.random.Generator) -> Lif
     """The same lives but for a step of one participation, in one of them or in both."""
     changed = [list(life) for life in case.lives]
     for life in changed if rng.random() < 0.5 else [changed[int(rng.integers(2))]]:
-        visit = int(rng.choice([i for i, trip in enumerate(life) if len(trip.rewards)]))
+        visit = int(rng.choice([i for i, lived in enumerate(life) if len(lived.rewards)]))
         life[visit] = other_step(bound, life[visit], rng)
     return _with(bound, case, (tuple(changed[0]), tuple(changed[1])))
 
 
-def _played(trip: Trajectory) -> list[tuple[int, int]]:
+def _played(lived: Trajectory) -> list[tuple[int, int]]:
     """By step, state and action."""
-    return list(zip(trip.states[:-1].tolist(), trip.actions.tolist(), strict=True))
+    return list(zip(lived.states[:-1].tolist(), lived.actions.tolist(), strict=True))
 
 
 def _reaction(bound: BoundAgent, case: LifeCase) -> LifePair:
@@ -225,10 +220,10 @@ def _reaction(bound: BoundAgent, case: LifeCase) -> LifePair:
     """
     begun = {pair for life in case.lives for pair in _played(life[0])}
 
-    def turned(trip: Trajectory) -> Trajectory:
-        new = np.array([pair not in begun for pair in _played(trip)], dtype=bool)
-        earned = np.where(new, 1.0 - trip.rewards, trip.rewards)
-        return Trajectory(trip.states, trip.actions, earned)
+    def turned(lived: Trajectory) -> Trajectory:
+        new = np.array([pair not in begun for pair in _played(lived)], dtype=bool)
+        earned = np.where(new, 1.0 - lived.rewards, lived.rewards)
+        return Trajectory(lived.states, lived.actions, earned)
 
     first, second = ((life[0], *map(turned, life[1:])) for life in case.lives)
     same = abs(_with(bound, case, (first, second)).distance - case.distance) < 1e-9
