@@ -21,7 +21,7 @@ from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.publication import Publication
-from tacit.statistics.base import ReadsPublication
+from tacit.statistics.base import ReadsPublication, contribution_of
 from tacit.trajectory import Trajectory, VectorTrajectory
 
 TRIES = 2000
@@ -77,9 +77,7 @@ def contribution(
     bound: BoundAgent, life: Trajectory, publication: Publication, coin: int
 ) -> IntArray:
     """What a life contributes."""
-    out = np.zeros(bound.statistic.layout.size, dtype=np.int64)
-    bound.statistic.contribute(life, publication, coin, out)
-    return out
+    return contribution_of(bound.statistic, life, publication, coin)
 
 
 def worst_cases(

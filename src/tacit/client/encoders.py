@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit.privacy.finite import packing
 from tacit.privacy.finite.cell_answers import answer, marked
+from tacit.statistics.base import contribution_of
 from tacit.statistics.one_step import OneStep
 from tacit.statistics.search import RoundedReturn
 from tacit.wire import messages
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tacit.arrays import IntArray
     from tacit.privacy.noise import Noise
     from tacit.publication import Publication
-    from tacit.statistics.base import Statistic
     from tacit.task.task import Task
     from tacit.trajectory import Trajectory
 
@@ -59,15 +59,6 @@ class ReturnEncoder(ReportEncoder):
         return messages.pack_return(float(lived.rewards[0]))
 
 
-def contributed(
-    statistic: Statistic, lived: Trajectory, publication: Publication, coin: int
-) -> IntArray:
-    """What a life contributes, clipped."""
-    contribution = np.zeros(statistic.layout.size, dtype=np.int64)
-    statistic.contribute(lived, publication, coin, contribution)
-    return contribution
-
-
 def sparse(contribution: IntArray) -> list[list[int]]:
     """Where a contribution is not zero, and what stands there."""
     cells = np.flatnonzero(contribution)
@@ -92,7 +83,7 @@ class CellEncoder(ReportEncoder):
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """The one step that was asked about."""
-        return sparse(contributed(self._statistic, lived, publication, coin))
+        return sparse(contribution_of(self._statistic, lived, publication, coin))
 
     def message(self, answer_: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """The randomizer's row of bits, which is inspected as the collector will."""
@@ -115,7 +106,7 @@ class NumberEncoder(ReportEncoder):
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """To which place the return was rounded."""
-        return int(contributed(self._statistic, lived, publication, coin)[1])
+        return int(contribution_of(self._statistic, lived, publication, coin)[1])
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """One output."""

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tacit.agents import agents, make_agent
-from tacit.client.encoders import ReportEncoder, contributed, dense, sparse
+from tacit.client.encoders import ReportEncoder, dense, sparse
 from tacit.client.errors import Declined
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.privacy.guarantee import Guarantee
 from tacit.publication import Publication
+from tacit.statistics.base import contribution_of
 from tacit.trajectory import Trajectory
 from tacit.wire import documents, messages, strict_json
 from tacit.wire.strict_json import text
@@ -75,7 +76,7 @@ class VectorEncoder(ReportEncoder):
 
     def answer(self, lived: Trajectory, publication: Publication, coin: int) -> Any:
         """The clipped contribution."""
-        return sparse(contributed(self._bound.statistic, lived, publication, coin))
+        return sparse(contribution_of(self._bound.statistic, lived, publication, coin))
 
     def message(self, answer: Any, publication: Publication, coin: int, noise: Noise) -> str:
         """The contribution with noise, inspected as the collector will."""

@@ -181,6 +181,15 @@ class Statistic(Bounded, Protocol):
         """
 
 
+def contribution_of(
+    statistic: Statistic, life: Trajectory, publication: Publication, coin: int
+) -> IntArray:
+    """What a life contributes, clipped."""
+    out = np.zeros(statistic.layout.size, dtype=np.int64)
+    statistic.contribute(life, publication, coin, out)
+    return out
+
+
 @runtime_checkable
 class ReadsPublication(Protocol):
     """A statistic that reads numbers from the publication: whoever publishes can aim it."""

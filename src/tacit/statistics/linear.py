@@ -313,10 +313,8 @@ def furthest_pair(
             np.resize(rng.integers(0, actions, size=2), H),
             np.full(H, float(trial % 2)),
         )
-        out = np.zeros(statistic.layout.size, dtype=np.int64)
-        statistic.contribute(user, nothing, 0, out)
         users.append(user)
-        vectors.append(out * statistic.layout.units)
+        vectors.append(base.contribution_of(statistic, user, nothing, 0) * statistic.layout.units)
     points = np.array(vectors)
     squares = (points**2).sum(axis=1)
     apart = squares[:, None] + squares[None] - 2 * points @ points.T
