@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,19 +53,15 @@ ARENAS = (
 )
 
 
-@dataclass(frozen=True)
-class Seeds:
+class Seeds(NamedTuple):
     """Root seeds: of the choice of scales, and of the report."""
 
     choosing: tuple[int, ...]
     reported: tuple[int, ...]
 
-    @classmethod
-    def of(cls, quick: bool) -> Seeds:
-        """One and two, or two and five."""
-        choosing, reported = (1, 2) if quick else (2, 5)
-        begin = CHOOSING_SEEDS_FROM
-        return cls(tuple(range(begin, begin + choosing)), tuple(range(reported)))
+
+QUICK = Seeds((CHOOSING_SEEDS_FROM,), (0, 1))
+FULL = Seeds((CHOOSING_SEEDS_FROM, CHOOSING_SEEDS_FROM + 1), (0, 1, 2, 3, 4))
 
 
 def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]) -> dict[str, Any]:
@@ -73,7 +69,7 @@ def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]
 
     Of those that do not fit it says why, and of those that broke down (nobody should) how.
     """
-    seeds, episodes = Seeds.of(quick), arena.quick_episodes if quick else arena.episodes
+    seeds, episodes = (QUICK, arena.quick_episodes) if quick else (FULL, arena.episodes)
     scored: list[dict[str, Any]] = []
     does_not_fit: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -99,7 +95,7 @@ def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]
         "family": arena.family,
         "problem": asdict(arena.problem),
         "episodes": episodes,
-        "seeds": asdict(seeds),
+        "seeds": seeds._asdict(),
         "asked": {"epsilon": EPSILON, "delta": DELTA},
         "myopic": myopic_share(arena.problem),
         "agents": sorted(scored, key=lambda one: float(one["regret_over_baseline"])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -213,11 +214,8 @@ def needed(
     found: dict[tuple[str, float], int | None] = {}
     for key in dict.fromkeys((o.agent, o.epsilon) for o in outcomes):
         same = sorted((o for o in outcomes if (o.agent, o.epsilon) == key), key=lambda o: -o.people)
-        found[key] = None
-        for outcome in same:
-            if not outcome.wins(limit, rule):
-                break
-            found[key] = outcome.people
+        won = [o.people for o in takewhile(lambda o: o.wins(limit, rule), same)]
+        found[key] = won[-1] if won else None
     return found
 
 

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 
     Watch = Callable[[str], None]
 
-PARTS = {
-    "bench": ("speed", "utility", "search"),
-    "bench/speed": ("speed",),
-    "bench/utility": ("utility",),
-    "bench/search": ("search",),
-}
+_ALL = ("speed", "utility", "search")
+PARTS = {"bench": _ALL, **{f"bench/{part}": (part,) for part in _ALL}}
 
 
 def _python(text: str, option: str) -> Path:

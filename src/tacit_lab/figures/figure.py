@@ -81,16 +81,11 @@ class Curve:
 
     def tasks(self) -> list[SweepTask]:
         """What is run for it, one task per problem."""
+        first = ExperimentSpec(
+            problem=self.problems[0], agent=self.agent, episodes=self.episodes, runs=self.size.runs
+        )
         return [
-            SweepTask(
-                ExperimentSpec(
-                    problem=problem,
-                    agent=self.agent,
-                    episodes=self.episodes,
-                    runs=self.size.runs,
-                    seed=self.seed + place,
-                )
-            )
+            SweepTask(replace(first, problem=problem, seed=self.seed + place))
             for place, problem in enumerate(self.problems)
         ]
 

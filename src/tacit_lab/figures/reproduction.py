@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput, UnknownName
 from tacit.util.files import provenance, require_folder, write_json
 from tacit.validate import integer
+from tacit.wire.strict_json import finite
 from tacit_lab.figures.figure import (
     Claim,
     Curve,
@@ -65,7 +65,7 @@ Watch = Callable[[Step], None]
 
 
 def gather(
-    parts: Sequence[Part], size: Size, folder: Path, workers: int | None, watch: Watch | None
+    parts: Sequence[Part], size: Size, folder: Path, workers: int | None, watch: Watch
 ) -> Evidence:
     """Finish every part in turn, or take it from the folder if it is finished.
 
@@ -79,8 +79,7 @@ def gather(
     for i, part in enumerate(parts):
 
         def tell(share: float, i: int = i, label: str = part.label) -> None:
-            if watch is not None:
-                watch(Step(i, len(parts), label, share))
+            watch(Step(i, len(parts), label, share))
 
         tell(0.0)
         if isinstance(part, Curve):
@@ -139,18 +138,12 @@ class Reproduction:
             "title": self.figure.title,
             "scale": self.scale,
             "size": self.size.to_json(),
-            "claims": [
-                {**vars(claim), "measured": _finite(claim.measured)} for claim in self.claims
-            ],
+            "claims": [finite(vars(claim)) for claim in self.claims],
             "notes": self.figure.noted(self.size),
             "curves": [runs.to_json() for runs in self.evidence.curves.values()],
             "files": [str(file) for file in self.files],
             "timing": {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds},
         }
-
-
-def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: float(x) if math.isfinite(x) else None for name, x in numbers.items()}
 
 
 def reproduce(
@@ -159,7 +152,7 @@ def reproduce(
     size: str | Size = "full",
     out: str | Path = OUT,
     workers: int | None = None,
-    watch: Watch | None = None,
+    watch: Watch = lambda step: None,
 ) -> Reproduction:
     """Run a figure, draw it, and judge every claim.
 

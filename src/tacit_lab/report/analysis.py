@@ -91,14 +91,11 @@ def break_even(arms: Sequence[Arm]) -> list[BreakEven]:
         last = lengths[-1]
         if last.result.reference or last.result.gap <= 0:
             continue
+        episodes, samples = last.result.episodes, list(last.result.regret.T)
         if len(lengths) > 1:
             episodes = np.array([arm.result.completed for arm in lengths])
-            answer = statistics.smallest_winning(
-                episodes, [arm.final for arm in lengths], last.result.gap
-            )
-        else:
-            samples = list(last.result.regret.T)
-            answer = statistics.smallest_winning(last.result.episodes, samples, last.result.gap)
+            samples = [arm.final for arm in lengths]
+        answer = statistics.smallest_winning(episodes, samples, last.result.gap)
         rows.append(BreakEven(last, answer, len(lengths) > 1))
     return rows
 
@@ -121,10 +118,9 @@ def in_epsilon(arms: Sequence[Arm]) -> list[Exponent]:
     rows = []
     for name, ordered in by_level(arms).items():
         if len(ordered) > 1:
-            xs, points = [arm.level for arm in ordered], f"{len(ordered)} epsilons"
-            bound = theorem(ordered[0].result.agent)
-            fit = _over(ordered, xs)
-            rows.append(Exponent(name, fit, bound.privacy, bound, points, xs, _means(ordered)))
+            xs, bound = [arm.level for arm in ordered], theorem(ordered[0].result.agent)
+            means, points = [arm.interval for arm in ordered], f"{len(ordered)} epsilons"
+            rows.append(Exponent(name, _over(ordered, xs), bound.privacy, bound, points, xs, means))
     return rows
 
 
@@ -141,12 +137,9 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
         else:
             fit = statistics.growth(ordered[0].result.regret, ordered[0].result.episodes)
             points = "the last decade of one curve"
-        rows.append(Exponent(name, fit, bound.users, bound, points, xs, _means(ordered)))
+        means = [arm.interval for arm in ordered]
+        rows.append(Exponent(name, fit, bound.users, bound, points, xs, means))
     return rows
-
-
-def _means(arms: Sequence[Arm]) -> list[Interval]:
-    return [arm.interval for arm in arms]
 
 
 def _over(arms: Sequence[Arm], xs: Sequence[float]) -> statistics.Slope | None:
@@ -281,42 +274,33 @@ class UsersNeeded:
     """
 
     name: str
-    measured: tuple[tuple[float, Interval | None, int], ...]
+    measured: Sequence[tuple[float, Interval | None, int]]
     forecasts: tuple[statistics.UsersAt, ...] = ()
     why_not: str = ""
 
 
 def users_needed(arms: Sequence[Arm]) -> list[UsersNeeded]:
     """At each epsilon and at others, learner by learner; one problem, one K."""
-    rows = []
-    for name, ordered in by_level(arms).items():
-        if (
-            ordered[0].result.gap > 0
-            and len(ordered) > 1
-            and len({arm.pairs for arm in ordered}) == 1
-        ):
-            rows.append(_users_needed(name, ordered))
-    return rows
+    return [
+        _users_needed(name, same)
+        for name, same in by_level(arms).items()
+        if same[0].result.gap > 0 and len(same) > 1 and len({arm.pairs for arm in same}) == 1
+    ]
 
 
 def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
-    needed = {
-        arm.level: statistics.first_reaching(
-            arm.result.regret, arm.result.episodes, AIM * arm.result.gap
-        )
-        for arm in arms
-    }
-    measured = tuple(
-        (
-            epsilon,
-            mean_interval(np.log(runs)).exponential() if np.isfinite(runs).all() else None,
-            int(np.isfinite(runs).sum()),
-        )
-        for epsilon, runs in needed.items()
-    )
-    asked = {epsilon for epsilon, reached, _ in measured if reached is None} | {min(needed) / 2}
+    needed, measured, asked = {}, [], []
+    for arm in arms:
+        result = arm.result
+        runs = statistics.first_reaching(result.regret, result.episodes, AIM * result.gap)
+        reached = np.isfinite(runs)
+        needed[arm.level] = runs
+        everywhere = mean_interval(np.log(runs)).exponential() if reached.all() else None
+        measured.append((arm.level, everywhere, int(reached.sum())))
+        asked += [] if reached.all() else [arm.level]
     try:
-        forecasts = tuple(statistics.forecast(needed, epsilon) for epsilon in sorted(asked))
+        epsilons = sorted({*asked, min(needed) / 2})
+        forecasts = tuple(statistics.forecast(needed, epsilon) for epsilon in epsilons)
     except InvalidInput as error:
         return UsersNeeded(name, measured, why_not=str(error))
     return UsersNeeded(name, measured, forecasts)

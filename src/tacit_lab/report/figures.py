@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.arrays import Array, IntArray
-from tacit_lab.report.analysis import Exponent
+from tacit_lab.report.analysis import Exponent, grouped
 from tacit_lab.report.results import Arm
 from tacit_lab.report.statistics import Band, regret_band
 
@@ -75,15 +75,13 @@ class DrawnCurve:
 
 def styles(arms: Sequence[Arm]) -> dict[str, Style]:
     """A style for every label: hue by learner, shade and dashes by epsilon."""
-    learners = list(dict.fromkeys(arm.learner for arm in arms))
     found = {}
-    for place, learner in enumerate(learners):
-        epsilons = sorted({arm.level for arm in arms if arm.learner == learner})
-        for arm in arms:
-            if arm.learner == learner:
-                rank = len(epsilons) - 1 - epsilons.index(arm.level)
-                colour = _lighter(HUES[place % len(HUES)], 0.42 * rank / max(len(epsilons) - 1, 1))
-                found[arm.label] = Style(colour, DASHES[min(rank, len(DASHES) - 1)])
+    for place, same in enumerate(grouped(arms, lambda arm: arm.learner).values()):
+        epsilons = sorted({arm.level for arm in same})
+        for arm in same:
+            rank = len(epsilons) - 1 - epsilons.index(arm.level)
+            colour = _lighter(HUES[place % len(HUES)], 0.42 * rank / max(len(epsilons) - 1, 1))
+            found[arm.label] = Style(colour, DASHES[min(rank, len(DASHES) - 1)])
     return found
 
 
@@ -193,7 +191,10 @@ def draw_exponents(
                 _line(axes, f"{name}-stated-{number}", ends, stated, dotted, 1.2)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        _ticks(axes, sorted({x for row in rows for x in row.xs}))
+        xs = sorted({x for row in rows for x in row.xs})
+        if len(xs) <= 8:  # a tick at every measured x: round numbers as a rule
+            axes.set_xticks(xs, [_count(x) for x in xs])
+            axes.set_xticks([], minor=True)
 
     labels = (what, "final regret")
     return [_picture(f"{name}-{size}", size, "log", labels, draw) for size in SIZES]
@@ -207,13 +208,6 @@ def _line(axes: Axes, name: str, x: ArrayLike, y: ArrayLike, style: Style, width
 def _count(x: float) -> str:
     """A number beside a tick."""
     return f"{x:,.0f}" if 1000 <= x < 1e7 else f"{x:g}"
-
-
-def _ticks(axes: Axes, xs: Sequence[float]) -> None:
-    """A tick at every measured x: a handful, and round numbers as a rule."""
-    if len(xs) <= 8:
-        axes.set_xticks(xs, [_count(x) for x in xs])
-        axes.set_xticks([], minor=True)
 
 
 def _picture(

@@ -80,7 +80,7 @@ def run(
     backend: Backend[SweepTask],
     *,
     resume: bool = False,
-    watch: Watch | None = None,
+    watch: Watch = lambda progress: None,
 ) -> SweepResult:
     """Run what is missing and write the tables.
 
@@ -171,15 +171,14 @@ def pick(planned: Planned, choose: Choose, finished: ResultStore) -> Planned:
 
 def _deviation(parameter: str) -> str:
     """What a reader must know; the bonus scale does not touch the noise."""
-    theory = ""
-    if parameter == "bonus_scale":
-        theory = (
-            "a bonus scale other than the theorem's deviates from the theory: its regret bound "
-            "does not hold for it; the privacy guarantee does not depend on it. "
-        )
+    theory = (
+        "a bonus scale other than the theorem's deviates from the theory: its regret bound does "
+        "not hold for it; the privacy guarantee does not depend on it. "
+    )
     return (
-        f"{theory}{parameter} was chosen by a scorer that knows the true problem; a choice on real "
-        "people's data would have to be paid for from the privacy budget"
+        f"{theory if parameter == 'bonus_scale' else ''}{parameter} was chosen by a scorer that "
+        "knows the true problem; a choice on real people's data would have to be paid for from the "
+        "privacy budget"
     )
 
 
@@ -199,7 +198,7 @@ class SweepProgress:
 
     finished: ResultStore
     backend: Backend[SweepTask]
-    watch: Watch | None
+    watch: Watch
     total: int = 0
     kept: int = 0
     ran: int = 0
@@ -214,7 +213,7 @@ class SweepProgress:
         """Bring tasks to their end, as far as they can be."""
         missing = [task for task in tasks if task not in self.finished]
         self.kept += len(tasks) - len(missing)
-        self._tell()
+        self.watch(self)
         finish(missing, self.finished, self.backend, self.note)
 
     def note(self, done: Done[SweepTask]) -> None:
@@ -230,8 +229,4 @@ class SweepProgress:
             self.failures.append(failure)
         else:
             self.ran += 1
-        self._tell()
-
-    def _tell(self) -> None:
-        if self.watch is not None:
-            self.watch(self)
+        self.watch(self)

@@ -239,7 +239,7 @@ class Planned:
     """
 
     configuration: ExperimentSpec
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...] = ()
     choose: Choose | None = None
     candidates: tuple[ExperimentSpec, ...] = ()
     chosen: Mapping[str, Any] | None = None
@@ -261,12 +261,9 @@ def plan(spec: Spec) -> list[Planned]:
     for case in spec.cases:
         for configuration in _cross(case):
             full = replace(configuration, checkpoints=spec.checkpoints, modules=modules)
-            planned = _planned(full, case.seeds, spec)
-            before = found.get(full.key)
-            if before is not None:
-                seeds = tuple(dict.fromkeys((*before.seeds, *case.seeds)))
-                planned = replace(before, seeds=seeds)
-            found[full.key] = planned
+            planned = found.get(full.key) or _planned(full, spec)
+            seeds = tuple(dict.fromkeys((*planned.seeds, *case.seeds)))
+            found[full.key] = replace(planned, seeds=seeds)
     _check_choice(spec, list(found.values()))
     return list(found.values())
 
@@ -350,7 +347,8 @@ def _number(value: Any, annotation: Any) -> Any:
     return value
 
 
-def _planned(configuration: ExperimentSpec, seeds: tuple[int, ...], spec: Spec) -> Planned:
+def _planned(configuration: ExperimentSpec, spec: Spec) -> Planned:
+    """How a configuration is run, its seeds apart."""
     choose, agent = spec.choose, configuration.agent
     entry = agents.entry(agent.name)
     if (
@@ -359,13 +357,13 @@ def _planned(configuration: ExperimentSpec, seeds: tuple[int, ...], spec: Spec) 
         or choose.parameter not in entry.parameters
         or choose.parameter in agent.parameters
     ):
-        return Planned(configuration, seeds)
+        return Planned(configuration)
     candidates = []
     for value in choose.candidates:
         typed = _typed(entry, {**agent.parameters, choose.parameter: value})
         make_agent(agent.name, **typed)
         candidates.append(replace(configuration, agent=Named(agent.name, typed)))
-    return Planned(configuration, seeds, choose, tuple(candidates))
+    return Planned(configuration, (), choose, tuple(candidates))
 
 
 def _check_choice(spec: Spec, planned: list[Planned]) -> None:

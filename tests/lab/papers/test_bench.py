@@ -111,7 +111,7 @@ def test_utility_scores_those_who_fit_against_the_baseline(arena_of_six) -> None
 def test_scales_are_chosen_on_seeds_that_are_not_reported(arena_of_six) -> None:
     outcome, told = arena_of_six
     scored = {one["agent"]: one for one in outcome["agents"]}
-    seeds = utility.Seeds.of(True)
+    seeds = utility.QUICK
     assert not set(seeds.choosing) & set(seeds.reported)
     chosen = scored["ucb-vi"]["chosen"]
     assert chosen is not None and chosen["seeds"] == list(seeds.choosing)
@@ -127,7 +127,7 @@ def test_scales_are_chosen_on_seeds_that_are_not_reported(arena_of_six) -> None:
 
 
 def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> None:
-    seeds = utility.Seeds.of(False)
+    seeds = utility.FULL
     planned = {
         item.configuration.agent.name: item
         for item in utility._planned(utility.ARENAS[0], 100, seeds)

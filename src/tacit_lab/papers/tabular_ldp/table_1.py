@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.agents.base import Agent
 from tacit.agents.catalogue import make_agent
 from tacit.arrays import Array
 from tacit.experiment import bind
@@ -65,24 +66,16 @@ def noise_stds(randomizer: str, parameters: dict[str, Any], epsilon: float) -> d
         parameters: of ldp-obi.
         epsilon: privacy asked for.
     """
-    found = {}
-    for name, grid in GRIDS.items():
-        points = [_noise_std(randomizer, parameters, epsilon, **{**BASE, name: x}) for x in grid]
-        found[name] = np.array(points)
-    return found
-
-
-def _noise_std(
-    randomizer: str,
-    parameters: dict[str, Any],
-    epsilon: float,
-    users: int,
-    horizon: int,
-    states: int,
-    actions: int,
-) -> float:
-    problem = make_problem("random-mdp", states=states, actions=actions, horizon=horizon, seed=1)
     agent = make_agent("ldp-obi", epsilon=epsilon, calibration="paper", **parameters)
+    return {
+        name: np.array([_noise_std(randomizer, agent, {**BASE, name: x}) for x in grid])
+        for name, grid in GRIDS.items()
+    }
+
+
+def _noise_std(randomizer: str, agent: Agent, sizes: dict[str, int]) -> float:
+    users, horizon, states, actions = sizes.values()
+    problem = make_problem("random-mdp", states=states, actions=actions, horizon=horizon, seed=1)
     bound = bind(problem, agent, users)
     policy = TabularPolicy(np.zeros((horizon, states), dtype=np.int64))
     publication = Publication(0, policy)
