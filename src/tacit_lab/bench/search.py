@@ -37,28 +37,28 @@ def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict
         agent = make_agent(name, **parameters)
         result = simulate(environment(f"gym:{ENVIRONMENT}"), agent, people, seeds)
         rng, world = np.random.default_rng(2026), cart_pole()
-        found = [
+        returns = [
             float(np.mean([world.rollout(p.policy, rng).rewards[0] for _ in range(TESTS)]))
             for p in result.policies
         ]
-        rows.append(_row(name, result.guarantee.brief(), found))
+        rows.append(_row(name, result.guarantee.brief(), returns))
     missing = f"{PEER} was not measured: -O peer_python=PATH names a Python that has it"
     if peer is not None:
         try:
-            found = []
+            returns = []
             for seed in range(seeds):
                 watch(f"search: {PEER}, seed {seed}")
-                found.append(_peer(peer, people, seed))
-            rows.append(_row(f"{PEER} PPO", "not private", found))
+                returns.append(_peer(peer, people, seed))
+            rows.append(_row(f"{PEER} PPO", "not private", returns))
             missing = ""
         except InvalidInput as error:
             missing = str(error)
     return {"environment": ENVIRONMENT, "episodes": people, "rows": rows, "missing": missing}
 
 
-def _row(who: str, guarantee: str, found: list[float]) -> dict[str, Any]:
-    mean, worst = float(np.mean(found)), min(found)
-    return {"who": who, "guarantee": guarantee, "mean": mean, "worst": worst, "returns": found}
+def _row(who: str, guarantee: str, returns: list[float]) -> dict[str, Any]:
+    mean, worst = float(np.mean(returns)), min(returns)
+    return {"who": who, "guarantee": guarantee, "mean": mean, "worst": worst, "returns": returns}
 
 
 def _peer(python: Path, episodes: int, seed: int) -> float:

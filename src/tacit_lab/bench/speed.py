@@ -36,7 +36,7 @@ class SpeedContest:
     Attributes:
         algorithm: by our name.
         problem: on what.
-        said: the problem in words.
+        words: the problem in words.
         ours: episodes that tacit is timed on.
         theirs: episodes that the slow contenders are timed on.
         first: whether all are timed on their first episodes, where the time grows with them.
@@ -45,7 +45,7 @@ class SpeedContest:
 
     algorithm: str
     problem: TabularMDP
-    said: str
+    words: str
     ours: int
     theirs: int
     first: bool
@@ -74,14 +74,14 @@ _LDP = (
 def contests(quick: bool) -> list[SpeedContest]:
     """What is timed."""
     swim, small = river_swim(), random_mdp(seed=1)
-    said, said_small = "river-swim S=6 A=2 H=20", "random-mdp S=2 A=2 H=2"
-    theirs, many = (100, 5_000) if quick else (500, 50_000)
+    swim_text, small_text = "river-swim S=6 A=2 H=20", "random-mdp S=2 A=2 H=2"
+    theirs, many, few = (100, 5_000, 12) if quick else (500, 50_000, 40)
     return [
-        SpeedContest("ucb-vi", swim, said, many, theirs, False, _UCB_VI),
-        SpeedContest("ucb-vi", small, said_small, 4 * many, 4 * theirs, False, _UCB_VI),
-        SpeedContest("lsvi-ucb", swim, said, 12 if quick else 40, 12 if quick else 40, True, _LSVI),
-        SpeedContest("ldp-obi", swim, said, many, many, False, _LDP),
-        SpeedContest("ldp-obi", small, said_small, 4 * many, 4 * many, False, _LDP),
+        SpeedContest("ucb-vi", swim, swim_text, many, theirs, False, _UCB_VI),
+        SpeedContest("ucb-vi", small, small_text, 4 * many, 4 * theirs, False, _UCB_VI),
+        SpeedContest("lsvi-ucb", swim, swim_text, few, few, True, _LSVI),
+        SpeedContest("ldp-obi", swim, swim_text, many, many, False, _LDP),
+        SpeedContest("ldp-obi", small, small_text, 4 * many, 4 * many, False, _LDP),
     ]
 
 
@@ -93,7 +93,7 @@ def report(
     timed, missing = measure(contest, rounds, peer_python, watch)
     return {
         "algorithm": contest.algorithm,
-        "problem": contest.said,
+        "problem": contest.words,
         "episodes": {"tacit": contest.ours, "others": contest.theirs},
         "rounds": rounds,
         "contenders": [
@@ -131,7 +131,7 @@ def measure(
     _tacit(contest, 0)  # compiles, or loads
     for number in range(rounds):
         for who, run in contenders.items():
-            watch(f"{contest.algorithm} on {contest.said}, round {number + 1}: {who}")
+            watch(f"{contest.algorithm} on {contest.words}, round {number + 1}: {who}")
             taken[who].append(run(number))
     return taken, missing
 

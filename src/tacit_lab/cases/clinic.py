@@ -110,8 +110,8 @@ def study(
 ) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
     world = clinic()
-    found = _outcomes(world, people, epsilons, runs, seed)
-    outcomes, starts = collect(world, found, runs, seed, watch)
+    results = _outcomes(world, people, epsilons, runs, seed)
+    outcomes, starts = collect(world, results, runs, seed, watch)
     known = {
         "uniform": world.problem.baseline()[1],
         "clinicians": world.problem.value(world.behaviour),

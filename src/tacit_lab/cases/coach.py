@@ -93,11 +93,11 @@ def references(problem: TabularMDP) -> dict[str, float]:
 
 def without_privacy(people: Sequence[int], runs: int, seed: int) -> dict[str, float]:
     """What psrl leaves, which sees everything and promises nothing: by number of people."""
-    problem, found = coach(), {}
+    problem, values = coach(), {}
     for n in people:
         agent = make_agent("psrl", every=max(1, n // PLANS))
-        found[f"not private, {n:,} people"] = online(problem, agent, n, runs, seed).mean.value
-    return found
+        values[f"not private, {n:,} people"] = online(problem, agent, n, runs, seed).mean.value
+    return values
 
 
 def logged_coach() -> LoggedWorld:
@@ -130,14 +130,14 @@ def habituation_bias(people: int = 100_000, epsilon: float = 8.0, seed: int = 0)
     narrow = replace(world, mapped=_mapping(states))
     cut = narrow.learn(_without_habituation(log), epsilon, seed)
     models = Models(cut.mapped.task, cut.release, cut.mapped.ended, np.random.default_rng(0))
-    found = {}
+    biases = {}
     for name in MESSAGES[:2]:
         table = fixed_messages(problem)[name]
         inside = full.value_of(StochasticPolicy(table))
         assert inside is not None
         outside = models.values(table[:, :states]).interval(0.0, cut.mapped.max_return)
-        found[name] = Bias(inside, outside, problem.value(StochasticPolicy(table)))
-    return found
+        biases[name] = Bias(inside, outside, problem.value(StochasticPolicy(table)))
+    return biases
 
 
 def _without_habituation(log: Log) -> Log:
@@ -159,7 +159,7 @@ class Tried(NamedTuple):
     """What a policy earns with people of several kinds, between the cells."""
 
     first: Interval  # in the first episode of a person
-    again: Interval  # when they come back, as used to messages as they left
+    later: Interval  # when they come back, as used to messages as they left
 
 
 def on_people(policy: Policy, people: int = 300, seed: int = 0) -> Tried:
@@ -204,14 +204,14 @@ def study(
 ) -> dict[str, Any]:
     """What a private policy is worth for the coach, by people and epsilon."""
     known = references(coach()) | without_privacy(people, runs, seed)
-    found = coach_study(people, epsilons, runs, seed, agents, returns)
-    outcomes, starts = collect(logged_coach(), found, runs, seed, watch)
-    said = habituation_bias(seed=seed)
+    results = coach_study(people, epsilons, runs, seed, agents, returns)
+    outcomes, starts = collect(logged_coach(), results, runs, seed, watch)
+    biases = habituation_bias(seed=seed)
     tried = tried_policies(outcomes, seed)
     tables = {
         "What one log says of a message every day, with 95% intervals over people and noise": (
             ["message every day", "habituation declared", "left out", "truth"],
-            [[name, one.inside, one.outside, f"{one.truth:.4g}"] for name, one in said.items()],
+            [[name, one.inside, one.outside, f"{one.truth:.4g}"] for name, one in biases.items()],
         ),
         "Tried on people of several kinds, with 95% intervals over people": (
             ["policy", "people of several kinds", "when they come back"],

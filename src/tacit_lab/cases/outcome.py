@@ -191,7 +191,7 @@ class LoggedWorld:
         for run in range(runs):
             made = self.learn(self.log(people, seed + run), epsilon, seed + run)
             for row, prior in zip(lost, (None, LogPrior.of(made)), strict=True):
-                found = Experiment(
+                result = Experiment(
                     problem=self.problem,
                     agent=agent,
                     episodes=users,
@@ -199,7 +199,7 @@ class LoggedWorld:
                     checkpoints=first,
                     prior=prior,
                 ).run(workers=1)
-                row[run] = found.regret[0, 0] / first
+                row[run] = result.regret[0, 0] / first
         return HeadStart(people, first, *map(mean_interval, lost))
 
 
@@ -211,12 +211,12 @@ def needed(
     The least number that was tried from which on all larger ones that were tried do; None if the
     largest does not.
     """
-    found: dict[tuple[str, float], int | None] = {}
+    people: dict[tuple[str, float], int | None] = {}
     for key in dict.fromkeys((o.agent, o.epsilon) for o in outcomes):
         same = sorted((o for o in outcomes if (o.agent, o.epsilon) == key), key=lambda o: -o.people)
         won = [o.people for o in takewhile(lambda o: o.wins(limit, rule), same)]
-        found[key] = won[-1] if won else None
-    return found
+        people[key] = won[-1] if won else None
+    return people
 
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
@@ -288,9 +288,9 @@ def collect(
     watch: Callable[[CaseOutcome], None],
 ) -> tuple[list[CaseOutcome], list[HeadStart]]:
     """All outcomes, each told when it is there, and a head start for each number of people."""
-    found = []
+    results = []
     for one in outcomes:
         watch(one)
-        found.append(one)
-    people = dict.fromkeys(one.people for one in found)
-    return found, [world.head_start(n, found[0].epsilon, runs, seed) for n in people]
+        results.append(one)
+    people = dict.fromkeys(one.people for one in results)
+    return results, [world.head_start(n, results[0].epsilon, runs, seed) for n in people]

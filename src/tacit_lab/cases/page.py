@@ -20,8 +20,8 @@ from tacit_lab.report.sections import number
 def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the page about a folder that ``tacit reproduce --out`` made of the coach or clinic."""
     need("a page about a study", "report")
-    found = read_json(Path(folder) / FILE, f"{folder} holds no case study: it has no {FILE}")
-    references = found["references"]
+    findings = read_json(Path(folder) / FILE, f"{folder} holds no case study: it has no {FILE}")
+    references = findings["references"]
     rows = [
         [
             one["agent"],
@@ -30,26 +30,26 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
             _mean(one),
             f"{one['beats']} of {one['runs']}",
         ]
-        for one in found["outcomes"]
+        for one in findings["outcomes"]
     ]
     from_ = [
         [one["agent"], f"{one['epsilon']:g}", _people(one["people"])]
-        for one in found["people_needed"]
+        for one in findings["people_needed"]
     ]
     tables = {
         heading: (names, [[_cell(cell) for cell in row] for row in rows])
-        for heading, (names, rows) in found["tables"].items()
+        for heading, (names, rows) in findings["tables"].items()
     }
     page = rendered(
         "study.html",
-        title=f"The {found['study']}",
-        picture=_picture(found["outcomes"], references),
+        title=f"The {findings['study']}",
+        picture=_picture(findings["outcomes"], references),
         references=[[name, number(value)] for name, value in references.items()],
         rows=rows,
         from_=from_,
-        limit=found["beat"],
-        rule=found["rule"],
-        notes=[*found["notes"], f"Everything here was simulated: {NOBODY}."],
+        limit=findings["beat"],
+        rule=findings["rule"],
+        notes=[*findings["notes"], f"Everything here was simulated: {NOBODY}."],
         tables=tables,
     )
     return write_text(page_file(folder, out), page)

@@ -64,17 +64,17 @@ def bench(
 def _lines(report: dict[str, Any]) -> Iterator[str | Line]:
     from tacit.util.durations import in_words
 
-    for part, told in (("speed", _speed), ("utility", _utility), ("search", _search)):
+    for part, lines_of in (("speed", _speed), ("utility", _utility), ("search", _search)):
         if part in report:
-            yield from told(report[part])
+            yield from lines_of(report[part])
     yield f"\nmeasured in {in_words(round(report['timing']['seconds']))}"
 
 
-def _headed(head: str, said: str) -> Line:
+def _headed(head: str, text: str) -> Line:
     """A paragraph that begins with a bold word."""
     from rich.text import Text
 
-    return Line(Text.assemble((head, "bold"), f": {said}"))
+    return Line(Text.assemble((head, "bold"), f": {text}"))
 
 
 def _speed(contests: list[dict[str, Any]]) -> Iterator[str | Line]:
@@ -118,16 +118,16 @@ def _utility(arenas: list[dict[str, Any]]) -> Iterator[str | Line]:
             yield f"  failed: {agent}: {error}"
 
 
-def _search(found: dict[str, Any]) -> Iterator[str | Line]:
+def _search(report: dict[str, Any]) -> Iterator[str | Line]:
     yield _headed(
         "\nSearch",
-        f"return of the final policy on {found['environment']} after "
-        f"{found['episodes']:,} episodes, mean and worst over seeds",
+        f"return of the final policy on {report['environment']} after "
+        f"{report['episodes']:,} episodes, mean and worst over seeds",
     )
-    for row in found["rows"]:
+    for row in report["rows"]:
         yield f"  {row['who']}, {row['guarantee']}: {row['mean']:.1f} (worst {row['worst']:.1f})"
-    if found["missing"]:
-        yield f"  {found['missing']}"
+    if report["missing"]:
+        yield f"  {report['missing']}"
 
 
 def _speed_table(contest: dict[str, Any]) -> Table:
@@ -163,8 +163,8 @@ def _utility_table(arena: dict[str, Any]) -> Table:
     for row in arena["agents"]:
         interval = "{:.3g} to {:.3g}".format(*row["ci95"])
         share = f"{row['regret_over_baseline']:.3g}"
-        told = ", ".join(row["told"])
-        table.add_row(row["agent"], row["guarantee"], told, row["scale"], share, interval)
+        facts = ", ".join(row["told"])
+        table.add_row(row["agent"], row["guarantee"], facts, row["scale"], share, interval)
     return table
 
 

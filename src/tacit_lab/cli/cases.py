@@ -62,24 +62,24 @@ def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -
     say = speaker(quiet=as_json)
     if "epsilon" in options:
         options["epsilons"] = options.pop("epsilon")
-    found = finite((clinic if what == "clinic" else coach).study(**options, watch=_shown(say)))
+    findings = finite((clinic if what == "clinic" else coach).study(**options, watch=_shown(say)))
     if out is not None:
         require_folder(out)
-        write_json(out / FILE, found)
+        write_json(out / FILE, findings)
         say(f"wrote {out / FILE}; tacit report {out} makes a page of it")
-    shown = {name: value for name, value in found.items() if name not in ONLY_ON_THE_PAGE}
-    tell(Told(shown, _lines(found)), as_json=as_json)
+    shown = {name: value for name, value in findings.items() if name not in ONLY_ON_THE_PAGE}
+    tell(Told(shown, _lines(findings)), as_json=as_json)
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    for name, value in found["references"].items():
+def _lines(findings: dict[str, Any]) -> Iterator[str]:
+    for name, value in findings["references"].items():
         yield f"  {name}: {value:.4g}"
-    for one in found["people_needed"]:
+    for one in findings["people_needed"]:
         n = one["people"]
         since = "never, up to what was tried" if n is None else f"from {n:,} people on"
-        yield f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {found['beat']}: {since}"
-    level, runs = found["outcomes"][0]["epsilon"], found["outcomes"][0]["runs"]
-    for start in found["head_start"]:
+        yield f"  {one['agent']}, epsilon {one['epsilon']:g}, beats {findings['beat']}: {since}"
+    level, runs = findings["outcomes"][0]["epsilon"], findings["outcomes"][0]["runs"]
+    for start in findings["head_start"]:
         without, prior = start["regret_per_user"]["value"], start["with_prior"]["value"]
         yield (
             f"  tacit-joint, epsilon {level:g}: the first {start['users']:,} users lose "

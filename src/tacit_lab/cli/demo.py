@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tacit.cli import options as given
+from tacit.cli import options
 from tacit.cli.display import Line, Told, progress_bar, speaker, tell
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def demo(
-    out: Annotated[Path, given.file("Folder for the plot.", None, "DIR")] = Path("tacit-demo"),
-    as_json: given.Json = False,
+    out: Annotated[Path, options.file("Folder for the plot.", None, "DIR")] = Path("tacit-demo"),
+    as_json: options.Json = False,
 ) -> None:
     """The two-minute tour: see agents learn, and what was promised.
 
@@ -75,8 +75,8 @@ def demo(
         baseline=False,
         caption=f"At epsilon {STRICT:g}: {meaning(promised)}",
     )
-    found = {"runs": [r.to_json() for r in results], "files": [str(picture)]}
-    tell(Told(found, _lines(results, promised, picture)), as_json=as_json)
+    report = {"runs": [r.to_json() for r in results], "files": [str(picture)]}
+    tell(Told(report, _lines(results, promised, picture)), as_json=as_json)
 
 
 def _lines(results: list[Result], promised: Guarantee, picture: Path) -> Iterator[str | Line]:

@@ -61,31 +61,31 @@ def reproduce(
 
     if size not in SCALES:
         raise UnknownName("size", size, SCALES)
-    given = assignments(options or (), "-O")
+    texts = assignments(options or (), "-O")
     names = [figure.id for figure in reproduction.figures]
     if what in cases.READ:
         if size != "full" or workers is not None:
             raise InvalidInput(f"{what} takes no --size and no --workers: give -O people and runs")
-        cases.study(what, read_options(what, given, cases.READ[what]), out, as_json)
+        cases.study(what, read_options(what, texts, cases.READ[what]), out, as_json)
     elif what in bench.PARTS:
-        chosen = read_options(what, given, bench.READ)
+        chosen = read_options(what, texts, bench.READ)
         bench.bench(what, chosen, quick=size == "quick", workers=workers, out=out, as_json=as_json)
     elif what not in names:
         raise UnknownName("figure", what, [*names, *cases.READ, *bench.PARTS])
     else:
-        read_options(what, given, {})
+        read_options(what, texts, {})
         _figure(what, size, out or Path(reproduction.OUT), workers, as_json)
 
 
 def read_options(
-    what: str, given: Mapping[str, str], readers: Mapping[str, Callable[[str, str], Any]]
+    what: str, texts: Mapping[str, str], readers: Mapping[str, Callable[[str, str], Any]]
 ) -> dict[str, Any]:
     """What was given with -O, each value by its reader; others are refused."""
-    for name in given:
+    for name in texts:
         if name not in readers:
             known = suggestion(name, readers) if readers else ": a figure takes --size only"
             raise InvalidInput(f"{what} has no option -O {name}{known}")
-    return {name: readers[name](text, f"-O {name}") for name, text in given.items()}
+    return {name: readers[name](text, f"-O {name}") for name, text in texts.items()}
 
 
 def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool) -> None:
@@ -93,14 +93,13 @@ def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool)
 
     from tacit_lab.figures import reproduction
 
-    found = reproduction.find(what)
+    figure = reproduction.find(what)
     say = speaker(quiet=as_json)
-    say(
-        f"[bold]{found.id}[/bold]: {escape(f'{found.title} ({found.at(size).takes})')}", markup=True
-    )
+    title = escape(f"{figure.title} ({figure.at(size).takes})")
+    say(f"[bold]{figure.id}[/bold]: {title}", markup=True)
     try:
         with one_interrupt(), _bars() as watch:
-            done = reproduction.reproduce(found, size=size, out=out, workers=workers, watch=watch)
+            done = reproduction.reproduce(figure, size=size, out=out, workers=workers, watch=watch)
     except KeyboardInterrupt:
         print(
             f"stopped; finished parts are kept in {out}, and the same command goes on from there",

@@ -147,8 +147,8 @@ def _rows(done: SweepResult) -> list[dict[str, Any]]:
         n = len(regret)
         mean = float(regret.mean()) if n else None
         std = float(regret.std(ddof=1)) if n > 1 else None
-        found = mean_interval(regret, least=0.0) if n > 1 else None
-        interval = [None, None] if found is None else [found.low, found.high]
+        spread = mean_interval(regret, least=0.0) if n > 1 else None
+        interval = [None, None] if spread is None else [spread.low, spread.high]
         rows.append({"mean": mean, "std": std, "ci95": interval})
     return rows
 
@@ -177,8 +177,8 @@ def _lines(done: SweepResult) -> Iterator[str | Line]:
 def _where(described: dict[str, Any]) -> str:
     from tacit.experiment_spec import label_of
 
-    given = described["given"]["problem"]
-    return f"{label_of(described['problem']['name'], given)}, {described['episodes']:,} episodes"
+    own = described["given"]["problem"]
+    return f"{label_of(described['problem']['name'], own)}, {described['episodes']:,} episodes"
 
 
 def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -> Table:

@@ -171,8 +171,8 @@ def lower(
         failed: why, where some ratio is not below the factor.
         factor: that every ratio must be below.
     """
-    found = dict(zip(pairs, ratios(evidence, pairs.values()), strict=True))
-    return judged(claim, expected, found, lambda r: r.below(factor), failed)
+    measured = dict(zip(pairs, ratios(evidence, pairs.values()), strict=True))
+    return judged(claim, expected, measured, lambda r: r.below(factor), failed)
 
 
 @judging

@@ -75,7 +75,7 @@ def gather(
     if len(set(keys)) < len(keys):
         raise InvalidInput(f"the parts of a figure need different keys, got {', '.join(keys)}")
     threads = integer(workers, "workers", low=1) if workers is not None else os.cpu_count() or 1
-    finished, found = ResultStore(folder), Evidence(size, {}, {})
+    finished, evidence = ResultStore(folder), Evidence(size, {}, {})
     for i, part in enumerate(parts):
 
         def tell(share: float, i: int = i, label: str = part.label) -> None:
@@ -86,14 +86,14 @@ def gather(
             backend = partial(run_on_threads, workers=threads, watch=tell)
             finish(part.tasks(), finished, backend)
             results = tuple(finished.result(task) for task in part.tasks())
-            found.curves[part.key] = Runs(part, results)
+            evidence.curves[part.key] = Runs(part, results)
         else:
             finish([part], finished, _run_here)
             kept = finished.outcome(part)
             arrays = {name: np.array(values) for name, values in kept["arrays"].items()}
-            found.measurements[part.key] = Measured(part, arrays, kept["seconds"])
+            evidence.measurements[part.key] = Measured(part, arrays, kept["seconds"])
         tell(1.0)
-    return found
+    return evidence
 
 
 def _run_here(measurements: Sequence[Measurement]) -> Generator[Done[Measurement], None, None]:

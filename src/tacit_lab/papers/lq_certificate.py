@@ -40,9 +40,9 @@ def solve(instances: int, points: int, seed: int) -> Mapping[str, Array]:
         Z = rng.normal(size=(int(rng.integers(5, 200)), 2)) * rng.uniform(0.05, 0.5, 2)
         lam, U = np.linalg.eigh(Z.T @ Z + 0.1 * np.eye(2))
         region = Ellipsoid(rng.uniform(-0.8, 0.8, (2, 1)), lam, U, float(rng.uniform(0.05, 1.0)))
-        found = optimistic(facts, region, None, rng)
-        if found.met:
-            rows.append((found.value, grid(facts, region, points), certificate(facts, region)))
+        solved = optimistic(facts, region, None, rng)
+        if solved.met:
+            rows.append((solved.value, grid(facts, region, points), certificate(facts, region)))
     solver, brute, bound = np.array(rows).T
     return {"solver": solver, "grid": brute, "bound": bound}
 

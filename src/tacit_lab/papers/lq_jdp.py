@@ -72,14 +72,14 @@ def _everywhere(evidence: Evidence) -> list[tuple[str, str, float]]:
 
 def optimism_parts(size: Size) -> list[Curve]:
     """OFU-RL, Private-OFU-RL in both calibrations, and the references."""
-    found = []
+    curves = []
     for system in systems(size):
-        found += references(system, size)
-        found.append(curve("ofu-rl", "OFU-RL", "ofu-rl", system, size))
+        curves += references(system, size)
+        curves.append(curve("ofu-rl", "OFU-RL", "ofu-rl", system, size))
         for way in ("paper", "tight"):
             label = f"Private-OFU-RL {way}"
-            found += levels(way, label, "private-ofu-rl", system, size, calibration=way)
-    return found
+            curves += levels(way, label, "private-ofu-rl", system, size, calibration=way)
+    return curves
 
 
 def learns_without_privacy(evidence: Evidence) -> Claim:
@@ -100,8 +100,8 @@ private_is_sublinear = every(
     "Private-OFU-RL has regret of order sqrt(K)",
     "regret ~ k^x with x < 0.9 over the last decade, as published",
     lambda evidence: {
-        f"x, {said}": growth(evidence.curve(f"paper@{epsilon:g}:{system}"))
-        for said, system, epsilon in _everywhere(evidence)
+        f"x, {where}": growth(evidence.curve(f"paper@{epsilon:g}:{system}"))
+        for where, system, epsilon in _everywhere(evidence)
     },
     lambda x: x.below(0.9),
     "vacuous at this size (E5): the confidence set contains the plant that is still, so "
@@ -113,8 +113,8 @@ private_is_sublinear = every(
 def _over_idle(evidence: Evidence, calibration: str) -> dict[str, Interval]:
     """Regret of Private-OFU-RL over that of doing nothing, on every system at every level."""
     return {
-        said: ends(evidence, f"{calibration}@{epsilon:g}", system)
-        for said, system, epsilon in _everywhere(evidence)
+        where: ends(evidence, f"{calibration}@{epsilon:g}", system)
+        for where, system, epsilon in _everywhere(evidence)
     }
 
 
@@ -171,20 +171,20 @@ KNOWN = {
 
 def learners_parts(size: Size) -> list[Curve]:
     """tacit-control at three levels, and the references."""
-    found = []
+    curves = []
     for system in systems(size):
-        found += references(system, size)
-        found += levels("tacit", "tacit-control", "tacit-control", system, size)
-    return found
+        curves += references(system, size)
+        curves += levels("tacit", "tacit-control", "tacit-control", system, size)
+    return curves
 
 
 no_harm = every(
     "tacit-control: no single run is more than 10% worse than doing nothing",
     "largest regret of a run over that of doing nothing at most 1.1",
     lambda evidence: {
-        said: float(evidence.curve(f"tacit@{epsilon:g}:{system}").runs[:, -1].max())
+        where: float(evidence.curve(f"tacit@{epsilon:g}:{system}").runs[:, -1].max())
         / idle(evidence, system)
-        for said, system, epsilon in _everywhere(evidence)
+        for where, system, epsilon in _everywhere(evidence)
     },
     lambda worst: worst <= 1.1,
     "one run acted on a wrong model",

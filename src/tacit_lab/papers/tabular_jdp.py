@@ -81,7 +81,7 @@ def places(size: Size) -> list[str]:
 
 def parts(size: Size) -> list[Measurement]:
     """Every learner at every place."""
-    found = []
+    measurements = []
     batches = {"every": max(1, size.episodes // RELEASES)}
     learners = {
         **{
@@ -102,8 +102,8 @@ def parts(size: Size) -> list[Measurement]:
             "runs": size.runs,
         }
         key = f"{label}: {place}"
-        found.append(Measurement(key, key, compare, parameters))
-    return found
+        measurements.append(Measurement(key, key, compare, parameters))
+    return measurements
 
 
 def picture(evidence: Evidence) -> draw.Picture:
@@ -155,8 +155,8 @@ def _untuned(evidence: Evidence) -> dict[str, float]:
     """Regret with scale 1 over that of uniform actions."""
     shares = {}
     for place, name in product(places(evidence.size), PUBLISHED):
-        found = evidence.arrays(f"{name}: {place}")
-        shares[f"{name}, {place}"] = float(found["tried"][0] / found["uniform"][0])
+        arrays = evidence.arrays(f"{name}: {place}")
+        shares[f"{name}, {place}"] = float(arrays["tried"][0] / arrays["uniform"][0])
     return shares
 
 

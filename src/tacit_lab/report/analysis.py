@@ -181,10 +181,10 @@ def pairwise_tests(arms: Sequence[Arm]) -> list[PairwiseTest]:
         ranked = sorted(equal, key=lambda arm: float(arm.final.mean()))
         couples += [(a, b, a is ranked[0]) for a, b in itertools.combinations(ranked, 2)]
     couples = [couple for couple in couples if set(couple[0].pairs) & set(couple[1].pairs)]
-    found = [compare(*paired(a, b)) for a, b, _ in couples]
-    adjusted = holm([comparison.p for comparison in found])
-    rows = zip(couples, found, adjusted, strict=True)
-    return [PairwiseTest(a, b, result, p) for (a, b, given), result, p in rows if given]
+    results = [compare(*paired(a, b)) for a, b, _ in couples]
+    adjusted = holm([comparison.p for comparison in results])
+    rows = zip(couples, results, adjusted, strict=True)
+    return [PairwiseTest(a, b, result, p) for (a, b, shown), result, p in rows if shown]
 
 
 @dataclass(frozen=True)

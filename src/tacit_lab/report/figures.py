@@ -75,14 +75,14 @@ class DrawnCurve:
 
 def styles(arms: Sequence[Arm]) -> dict[str, Style]:
     """A style for every label: hue by learner, shade and dashes by epsilon."""
-    found = {}
+    table = {}
     for place, same in enumerate(grouped(arms, lambda arm: arm.learner).values()):
         epsilons = sorted({arm.level for arm in same})
         for arm in same:
             rank = len(epsilons) - 1 - epsilons.index(arm.level)
             colour = _lighter(HUES[place % len(HUES)], 0.42 * rank / max(len(epsilons) - 1, 1))
-            found[arm.label] = Style(colour, DASHES[min(rank, len(DASHES) - 1)])
-    return found
+            table[arm.label] = Style(colour, DASHES[min(rank, len(DASHES) - 1)])
+    return table
 
 
 def _lighter(colour: str, share: float) -> str:
@@ -92,7 +92,7 @@ def _lighter(colour: str, share: float) -> str:
 
 def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[DrawnCurve]:
     """What :func:`draw_curves` draws; at most 80 points of a curve, the knots among them."""
-    found = []
+    drawn = []
     for arm in arms:
         result = arm.result
         band = regret_band(result.regret, result.episodes)
@@ -100,8 +100,8 @@ def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[DrawnCurve]:
         wanted = np.concatenate([last * np.arange(1, 41) / 40, np.geomspace(1, last, 40)])
         at = np.unique(np.searchsorted(result.episodes, np.minimum(wanted, last)))
         mean = result.regret.mean(axis=0)
-        found.append(DrawnCurve(arm, style[arm.label], result.episodes[at], mean[at], band))
-    return found
+        drawn.append(DrawnCurve(arm, style[arm.label], result.episodes[at], mean[at], band))
+    return drawn
 
 
 def draw_curves(curves: Sequence[DrawnCurve], name: str) -> list[Picture]:

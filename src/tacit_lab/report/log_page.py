@@ -52,8 +52,8 @@ def write_page(folder: str | Path, path: str | Path | None = None) -> Path:
 def render_page(result: ReleasedResult) -> str:
     """The page as text."""
     data = result.data
-    known = {name: found for name, found in result.values.items() if found is not None}
-    levels = {name: found for name, found in known.items() if name != "difference"}
+    known = {name: value for name, value in result.values.items() if value is not None}
+    levels = {name: value for name, value in known.items() if name != "difference"}
     unit = "episodes" if _by_episode(result) else "people"
     return rendered(
         "log.html",
@@ -84,22 +84,22 @@ def _headlines(result: ReleasedResult) -> list[str]:
     gain, whose = result.values["difference"], "for each person over all their episodes"
     if _by_episode(result):
         whose = "for each episode alone: nothing is promised about a person with several"
-    said = [f"Privacy: {result.guarantee.brief()}, {whose}."]
+    lines = [f"Privacy: {result.guarantee.brief()}, {whose}."]
     if gain is None:
-        said.append(result.withheld)
+        lines.append(result.withheld)
     elif gain.low > 0.0:
-        said.append(
+        lines.append(
             "The policy is better than what was done before: the 95% interval of the difference is "
             "above 0."
         )
     elif gain.high < 0.0:
-        said.append("The policy is worse than what was done before: do not use it.")
+        lines.append("The policy is worse than what was done before: do not use it.")
     else:
-        said.append("It is not shown that the policy is better than what was done before.")
-    said += result.assumes
+        lines.append("It is not shown that the policy is better than what was done before.")
+    lines += result.assumes
     if result.guarantee.simulated:
-        said.append(NOT_FOR_OTHERS)
-    return said
+        lines.append(NOT_FOR_OTHERS)
+    return lines
 
 
 def _shown(value: Any) -> str:
@@ -114,10 +114,10 @@ def _bars(values: dict[str, Interval]) -> list[dict[str, float | str]]:
     """Intervals as places on an axis from the least to the largest end, in hundredths."""
     if not values:
         return []
-    low = min(found.low for found in values.values())
-    high = max(found.high for found in values.values())
+    low = min(value.low for value in values.values())
+    high = max(value.high for value in values.values())
     room = max(high - low, 1e-9) * 1.1
-    at = [(x - low) / room * 90 + 5 for found in values.values() for x in vars(found).values()]
+    at = [(x - low) / room * 90 + 5 for value in values.values() for x in vars(value).values()]
     return [
         {"name": name, "middle": at[3 * i], "low": at[3 * i + 1], "high": at[3 * i + 2]}
         for i, name in enumerate(values)
@@ -130,12 +130,12 @@ def _policy(result: ReleasedResult) -> list[list[str]]:
     rows = []
     for s, name in enumerate(names["states"][:MOST_STATES]):
         if isinstance(policy, TabularPolicy):
-            said = names["actions"][policy.actions[0, s]]
+            action = names["actions"][policy.actions[0, s]]
             changes = int((policy.actions[1:, s] != policy.actions[:-1, s]).sum())
         else:
             assert isinstance(policy, StochasticPolicy)
             first = policy.probabilities[:, s]
-            said = names["actions"][first[0].argmax()] + (" mostly" if first[0].max() < 1 else "")
+            action = names["actions"][first[0].argmax()] + (" mostly" if first[0].max() < 1 else "")
             changes = int((first[1:] != first[:-1]).any(axis=1).sum())
-        rows.append([name, said, str(changes)])
+        rows.append([name, action, str(changes)])
     return rows

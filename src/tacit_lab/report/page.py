@@ -138,11 +138,11 @@ def _headlines(results: ResultSet) -> Iterator[str]:
                 f"{with_range(ratio)} times the regret of {row.against.label}, with "
                 f"{row.arm.learner}{least}."
             )
-        found = break_even(arms)
-        beaten = sum(row.answer.verdict == "beats" for row in found)
-        if found:
+        answers = break_even(arms)
+        beaten = sum(row.answer.verdict == "beats" for row in answers)
+        if answers:
             yield (
-                f"{beaten} of {_many(len(found), 'learner')} beat the {arms[0].baseline} within "
+                f"{beaten} of {_many(len(answers), 'learner')} beat the {arms[0].baseline} within "
                 f"K = {users:,}, each with 95% confidence."
             )
         weak = [arm.label for arm in learners if arm.result.warning]
@@ -156,14 +156,14 @@ def _headlines(results: ResultSet) -> Iterator[str]:
 
 
 def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
-    found = []
+    rows = []
     for same in grouped(arms, lambda arm: arm.result.guarantee.digest()).values():
         who = list(dict.fromkeys(f"{arm.label} on {arm.result.problem['name']}" for arm in same))
         lengths = sorted({arm.users for arm in same})
         shown = "; ".join(who[:6]) + (f" and {len(who) - 6} more" if len(who) > 6 else "")
         facts = f"{shown}, K = {', '.join(f'{k:,}' for k in lengths)}"
-        found.append({"who": facts, **shown_guarantee(same[0].result.guarantee)})
-    return found
+        rows.append({"who": facts, **shown_guarantee(same[0].result.guarantee)})
+    return rows
 
 
 def _chosen(arms: Sequence[Arm]) -> list[list[Any]]:
@@ -192,8 +192,8 @@ def _made(results: ResultSet) -> Iterator[list[str]]:
     yield ["seeds (root, run)", _ranges(seeds)]
     for made in results.made_with:
         for kind, values in made.items():
-            said = ", ".join(f"{name} {value}" for name, value in values.items())
-            yield [kind, said]
+            listed = ", ".join(f"{name} {value}" for name, value in values.items())
+            yield [kind, listed]
     seconds = sum(arm.result.seconds for arm in results.arms)
     yield ["time of all runs", f"{number(seconds)} s"]
 
@@ -205,6 +205,6 @@ def _ranges(pairs: Sequence[tuple[int, int]]) -> str:
     joined = []
     for values in (roots, runs):
         consecutive = values == list(range(values[0], values[-1] + 1)) and len(values) > 1
-        said = f"{values[0]} to {values[-1]}" if consecutive else ", ".join(map(str, values))
-        joined.append(said)
+        text = f"{values[0]} to {values[-1]}" if consecutive else ", ".join(map(str, values))
+        joined.append(text)
     return f"root {joined[0]}; run {joined[1]}"

@@ -178,15 +178,15 @@ def read_results(folder: Path) -> ResultSet:
     if not folder.is_dir():
         raise InvalidInput(f"{folder} is not a folder; give one that tacit sweep or run --out made")
     if (folder / MANIFEST).exists():
-        found = _sweep(folder) if _is_sweep(folder) else _runs(folder, [folder])
+        results = _sweep(folder) if _is_sweep(folder) else _runs(folder, [folder])
     else:
         inside = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
-        found = _runs(folder, [path for path in inside if not _is_sweep(path)])
-    if not found.arms:
+        results = _runs(folder, [path for path in inside if not _is_sweep(path)])
+    if not results.arms:
         raise InvalidInput(
             f"{folder} holds no results: neither a finished sweep, nor a run, nor folders of runs"
         )
-    return found
+    return results
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -197,9 +197,9 @@ def _is_sweep(folder: Path) -> bool:
     return "configurations" in _manifest(folder)
 
 
-def _runs(folder: Path, found: list[Path]) -> ResultSet:
+def _runs(folder: Path, paths: list[Path]) -> ResultSet:
     arms, made_with, versions = [], [], set()
-    for path in found:
+    for path in paths:
         result, manifest = Result.load(path), _manifest(path)
         if result.completed:
             arms.append(Arm(result, tuple((result.seed, run) for run in result.seeds)))

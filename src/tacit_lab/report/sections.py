@@ -372,11 +372,11 @@ def number(x: float | None) -> str:
     return f"{rounded:,.0f}" if size >= 100 else f"{rounded:g}"
 
 
-def with_range(found: Interval) -> str:
+def with_range(estimate: Interval) -> str:
     """A number and its interval in one line."""
-    if not math.isfinite(found.low):
-        return number(found.value)
-    return f"{number(found.value)} ({number(found.low)} to {number(found.high)})"
+    if not math.isfinite(estimate.low):
+        return number(estimate.value)
+    return f"{number(estimate.value)} ({number(estimate.low)} to {number(estimate.high)})"
 
 
 def share(part: Interval, whole: float) -> str:
@@ -395,13 +395,13 @@ def against_theorem(row: analysis.Exponent) -> dict[str, str]:
         return _word("soft", "no fit: some regret is zero")
     if row.stated is None:
         return _word("soft", "nothing to compare with")
-    found = row.fit.exponent
-    if not math.isfinite(found.low):
+    exponent = row.fit.exponent
+    if not math.isfinite(exponent.low):
         return _word("open", "one run: no interval")
-    if found.low <= row.stated <= found.high:
+    if exponent.low <= row.stated <= exponent.high:
         return _word("good", "agrees")
     if row.bound.users != row.stated:
-        return _word("open", "flatter in ε" if found.low > row.stated else "steeper in ε")
-    if found.high < row.stated:
+        return _word("open", "flatter in ε" if exponent.low > row.stated else "steeper in ε")
+    if exponent.high < row.stated:
         return _word("good", "grows more slowly than the bound")
     return _word("bad", "grows faster: not yet in the theorem's range, or not at all")

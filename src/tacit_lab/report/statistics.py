@@ -201,9 +201,9 @@ def slope(x: Array, samples: Array) -> Slope | None:
     if (samples <= 0).any() or (x <= 0).any() or len(np.unique(x)) < 2:
         return None
     log_x, log_y = np.log(x), np.log(samples)
-    found = mean_interval(_exponents(log_x, log_y))
-    scale = float(np.exp(log_y.mean() - found.value * log_x.mean()))
-    return Slope(found, scale, float(x.min()), float(x.max()))
+    exponent = mean_interval(_exponents(log_x, log_y))
+    scale = float(np.exp(log_y.mean() - exponent.value * log_x.mean()))
+    return Slope(exponent, scale, float(x.min()), float(x.max()))
 
 
 def growth(regret: Array, episodes: IntArray) -> Slope | None:
@@ -306,19 +306,19 @@ def first_reaching(regret: Array, episodes: IntArray, rate: float) -> Array:
     Between checkpoints the crossing is interpolated in log k.
     """
     above = regret >= rate * episodes
-    found = np.full(len(regret), np.nan)
+    reached = np.full(len(regret), np.nan)
     for run, flags in enumerate(above):
         if flags[-1]:
             continue
         last = int(np.flatnonzero(flags)[-1]) if flags.any() else -1
         if last < 0:
-            found[run] = episodes[0]
+            reached[run] = episodes[0]
             continue
         excess = np.log(np.maximum(regret[run, last : last + 2], 1e-300))
         excess -= np.log(rate * episodes[last : last + 2])
         share = excess[0] / (excess[0] - excess[1])
-        found[run] = episodes[last] * (episodes[last + 1] / episodes[last]) ** share
-    return found
+        reached[run] = episodes[last] * (episodes[last + 1] / episodes[last]) ** share
+    return reached
 
 
 def forecast(needed: Mapping[float, Array], epsilon: float) -> UsersAt:

@@ -99,14 +99,14 @@ def run_on_processes(
     tasks: Iterable[SweepTask], workers: int
 ) -> Generator[Done[SweepTask], None, None]:
     """Run tasks as they come, on at most that many processes; yields them as they finish."""
-    waiting, again = iter(tasks), deque[Tried]()
+    waiting, retries = iter(tasks), deque[Tried]()
     pool: list[Worker] = []
 
     def occupy() -> None:
         """Give tasks to idle workers, and start more of these while there are tasks for them."""
         idle = [worker for worker in pool if not worker.busy]
         while idle or len(pool) < workers:
-            following = _next(waiting, again)
+            following = _next(waiting, retries)
             if following is None:
                 return
             if not idle:
@@ -121,7 +121,7 @@ def run_on_processes(
             over = []
             for done in [worker.take() for worker in busy if worker.pipe in ready]:
                 if done.failed and done.outcome["again"] and done.tries < TRIES:
-                    again.append((done.task, done.tries))
+                    retries.append((done.task, done.tries))
                 else:
                     over.append(done)
             pool[:] = [worker for worker in pool if worker.alive]
@@ -132,12 +132,12 @@ def run_on_processes(
             worker.stop()
 
 
-def _next(waiting: Iterator[SweepTask], again: deque[Tried]) -> Tried | None:
+def _next(waiting: Iterator[SweepTask], retries: deque[Tried]) -> Tried | None:
     """The next task and how often it was tried; those that failed go to the end."""
     task = next(waiting, None)
     if task is not None:
         return task, 0
-    return again.popleft() if again else None
+    return retries.popleft() if retries else None
 
 
 class Worker:

@@ -121,7 +121,7 @@ class SweepCase:
     people: tuple[Any, ...] = key(_each, default=(), of=anything)
     attendance: tuple[Any, ...] = key(_each, default=(), of=anything)
 
-    def given(self, names: Iterable[str]) -> dict[str, list[Any]]:
+    def axes(self, names: Iterable[str]) -> dict[str, list[Any]]:
         """The axes of these names that the file gives."""
         return {name: [*values] for name in names if (values := getattr(self, name))}
 
@@ -206,7 +206,7 @@ def _spec(data: Mapping[str, Any], text: str, path: Path) -> Spec:
 
 def _case(data: Mapping[str, Any]) -> SweepCase:
     case = section(SweepCase, data, "a case", named="{key}")
-    idle = case.given(COMING)
+    idle = case.axes(COMING)
     if idle and not case.participations and not case.period:
         raise InvalidInput(
             f"{next(iter(idle))} is about people who come back: say how often one person may take "
@@ -257,22 +257,22 @@ class Planned:
 def plan(spec: Spec) -> list[Planned]:
     """All configurations of a sweep in the order of its file, each of them once."""
     modules = Modules.find(spec.folder, spec.modules)
-    found: dict[str, Planned] = {}
+    plans: dict[str, Planned] = {}
     for case in spec.cases:
         for configuration in _cross(case):
             full = replace(configuration, checkpoints=spec.checkpoints, modules=modules)
-            planned = found.get(full.key) or _planned(full, spec)
+            planned = plans.get(full.key) or _planned(full, spec)
             seeds = tuple(dict.fromkeys((*planned.seeds, *case.seeds)))
-            found[full.key] = replace(planned, seeds=seeds)
-    _check_choice(spec, list(found.values()))
-    return list(found.values())
+            plans[full.key] = replace(planned, seeds=seeds)
+    _check_choice(spec, list(plans.values()))
+    return list(plans.values())
 
 
 def _cross(case: SweepCase) -> Iterator[ExperimentSpec]:
     problems = [problem for entry in case.problems for problem in _problems(entry)]
-    learners = [agent for entry in case.agents for agent in _agents(entry, case.given(_PRIVACY))]
-    ways = [returning(values) for values in _product(case.given(COMING))]
-    crossed = itertools.product(problems, case.episodes, ways, learners)
+    learners = [agent for entry in case.agents for agent in _agents(entry, case.axes(_PRIVACY))]
+    habits = [returning(values) for values in _product(case.axes(COMING))]
+    crossed = itertools.product(problems, case.episodes, habits, learners)
     for problem, episodes, (rule, how), agent in crossed:
         yield ExperimentSpec(
             problem=problem,
@@ -284,27 +284,27 @@ def _cross(case: SweepCase) -> Iterator[ExperimentSpec]:
         )
 
 
-def _problems(given: Named) -> Iterator[Named]:
-    entry = problem_entry(given.name)
-    for parameters in _product(given.parameters):
+def _problems(named: Named) -> Iterator[Named]:
+    entry = problem_entry(named.name)
+    for parameters in _product(named.parameters):
         typed = _typed(entry, parameters)
-        make_problem(given.name, **typed)
-        yield Named(given.name, typed)
+        make_problem(named.name, **typed)
+        yield Named(named.name, typed)
 
 
-def _agents(given: Named, privacy: Mapping[str, list[Any]]) -> Iterator[Named]:
-    entry = agents.entry(given.name)
+def _agents(named: Named, privacy: Mapping[str, list[Any]]) -> Iterator[Named]:
+    entry = agents.entry(named.name)
     missing = {
         name: values
         for name, values in privacy.items()
-        if name in entry.parameters and name not in given.parameters
+        if name in entry.parameters and name not in named.parameters
     }
     seen = []
-    for parameters in _product({**missing, **given.parameters}):
-        typed = _without_useless_delta(given.name, _typed(entry, parameters), "delta" in missing)
+    for parameters in _product({**missing, **named.parameters}):
+        typed = _without_useless_delta(named.name, _typed(entry, parameters), "delta" in missing)
         if typed not in seen:
             seen.append(typed)
-            yield Named(given.name, typed)
+            yield Named(named.name, typed)
 
 
 def _without_useless_delta(name: str, parameters: dict[str, Any], shared: bool) -> dict[str, Any]:

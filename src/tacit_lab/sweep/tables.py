@@ -57,8 +57,8 @@ class Sweep:
     @property
     def configurations(self) -> list[dict[str, Any]]:
         """What was run, in the order of the spec; number i is ``configuration == i``."""
-        found: list[dict[str, Any]] = self.manifest["configurations"]
-        return found
+        configurations: list[dict[str, Any]] = self.manifest["configurations"]
+        return configurations
 
     @property
     def settings(self) -> list[str]:
@@ -243,7 +243,7 @@ def _row(
     described: Mapping[str, Any], configuration: ExperimentSpec, types: Mapping[str, str]
 ) -> dict[str, Any]:
     guarantee, agent = described["guarantee"], configuration.agent.parameters
-    given = _parameters(configuration)
+    own = _parameters(configuration)
     return {
         "configuration": described["configuration"],
         "label": described["label"],
@@ -257,7 +257,7 @@ def _row(
         "true_delta": guarantee["delta"] if guarantee["epsilon"] is not None else None,
         "episodes": configuration.episodes,
         **{
-            name: str(given[name]) if kind == "string" and name in given else given.get(name)
+            name: str(own[name]) if kind == "string" and name in own else own.get(name)
             for name, kind in types.items()
         },
     }

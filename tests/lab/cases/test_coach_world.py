@@ -67,7 +67,7 @@ def test_people_earn_about_what_the_table_says() -> None:
     table = StochasticPolicy(world.fixed_messages(problem)["any"])
     found = on_people(table, people=60)
     assert found.first.value == pytest.approx(problem.value(table), rel=0.15)
-    assert found.again.value < found.first.value  # they are used to messages
+    assert found.later.value < found.first.value  # they are used to messages
 
 
 def test_people_come_back_used_to_messages_and_days_get_lost() -> None:

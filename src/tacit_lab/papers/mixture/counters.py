@@ -67,22 +67,22 @@ def running(kind: str, streams: int) -> Mapping[str, Array]:
         return drawn
 
     state, item = counter.init(streams, 10), np.zeros(streams, dtype=np.int64)
-    found = []
+    ratios = []
     for t in range(1, STREAM + 1):
         prefix, state = counter.step(state, item, node_noise)
-        found.append(float(np.sqrt((prefix**2).mean())) / (STD * counter.error_std(t)))
-    return {"ratio": np.array(found)}
+        ratios.append(float(np.sqrt((prefix**2).mean())) / (STD * counter.error_std(t)))
+    return {"ratio": np.array(ratios)}
 
 
 def parts(size: Size) -> list[Measurement]:
     """The formula up to the longest stream, and the running code."""
     lengths = [length for length in LENGTHS if length <= size.episodes]
-    found = []
+    measurements = []
     for kind in KINDS:
         asked, streams = {"kind": kind, "lengths": lengths}, {"kind": kind, "streams": size.runs}
-        found.append(Measurement(kind, f"errors of {kind}", errors, asked))
-        found.append(Measurement(f"{kind} running", f"{kind} at work", running, streams))
-    return found
+        measurements.append(Measurement(kind, f"errors of {kind}", errors, asked))
+        measurements.append(Measurement(f"{kind} running", f"{kind} at work", running, streams))
+    return measurements
 
 
 def picture(evidence: Evidence) -> draw.Picture:

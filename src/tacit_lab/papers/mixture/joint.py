@@ -32,13 +32,13 @@ NEAR = 0.02
 
 def flat_parts(size: Size) -> list[Curve]:
     """Both algorithms at three levels on both problems."""
-    found = []
+    curves = []
     for (place, problem), (way, name), e in product(PLACES.items(), WAYS.items(), EPSILONS):
         key, label = f"{way}@{e:g} {place}", f"Private-LinOpt-{way.upper()} asked for {e:g}"
         asked = {"epsilon": e, "calibration": "paper", "every": EVERY}
         problems = (problem,) * size.instances
-        found.append(Curve(key, label, Named(name, asked), problems, size, 710))
-    return found
+        curves.append(Curve(key, label, Named(name, asked), problems, size, 710))
+    return curves
 
 
 def flat_picture(evidence: Evidence) -> draw.Picture:
@@ -172,21 +172,21 @@ def models_parts(size: Size) -> list[Curve]:
     def at(key: str, label: str, name: str, **parameters: Any) -> Curve:
         return Curve(key, label, Named(name, parameters), (WALK,) * size.instances, size, 740)
 
-    found = [
+    curves = [
         at("vi", "LinOpt-VI", "linopt-vi", every=EVERY),
         at("po", "LinOpt-PO", "linopt-po", every=EVERY),
     ]
     for e in LEVELS:
         joint: dict[str, Any] = {"epsilon": e, "every": EVERY, "counter": "toeplitz"}
         local: dict[str, Any] = {"epsilon": e, "every": EVERY, "model": "local"}
-        found += [
+        curves += [
             at(f"vi@{e:g}", "Private-LinOpt-VI", "private-linopt-vi", **joint),
             at(f"po@{e:g}", "Private-LinOpt-PO", "private-linopt-po", **joint),
             at(f"local-vi@{e:g}", "Private-LinOpt-VI", "private-linopt-vi", **local),
             at(f"local@{e:g}", "tacit-local", "tacit-local", epsilon=e),
             at(f"joint@{e:g}", "tacit-joint", "tacit-joint", epsilon=e),
         ]
-    return found
+    return curves
 
 
 def models_picture(evidence: Evidence) -> draw.Picture:
@@ -196,10 +196,10 @@ def models_picture(evidence: Evidence) -> draw.Picture:
     return draw.regrets("RemapWalk: two algorithms, two models of privacy", panels)
 
 
-def learns_nothing(key: str, said: str) -> Judge:
+def learns_nothing(key: str, claim: str) -> Judge:
     """The second half of the users pays as much as the first."""
     return every(
-        said,
+        claim,
         "second half of the users at least 0.9 of the first, by two standard errors",
         lambda evidence: {"second half / first half": second_half(evidence.curve(key))},
         lambda half: half.above(0.9),

@@ -47,10 +47,10 @@ def parts(size: Size) -> list[Curve]:
     ]
 
 
-def rung(better: str, worse: str, said: str, factor: float = 1.0) -> Judge:
+def rung(better: str, worse: str, claim: str, factor: float = 1.0) -> Judge:
     """One rung has less regret than another, by a factor."""
     return lower(
-        said,
+        claim,
         f"{better} / {worse} below {factor:g} at every epsilon, paired over seeds",
         {f"{better} / {worse} at {e:g}": (f"{better}@{e:g}", f"{worse}@{e:g}") for e in EPSILONS},
         _WHY.get(better, "it does not at this length"),
@@ -97,23 +97,23 @@ LADDER = Figure(
 
 def states_parts(size: Size) -> list[Curve]:
     """tacit-joint on two walks that differ in the number of states only."""
-    found = []
+    curves = []
     for e, n in product(EPSILONS, (10, 100)):
         walks = (Named("remap-walk", {"states": n}),) * size.instances
         agent = Named("tacit-joint", {"epsilon": e})
-        found.append(Curve(f"{n}@{e:g}", f"tacit-joint, S = {n}", agent, walks, size, 720))
-    return found
+        curves.append(Curve(f"{n}@{e:g}", f"tacit-joint, S = {n}", agent, walks, size, 720))
+    return curves
 
 
 @judging
 def states_do_not_matter(evidence: Evidence, epsilon: float) -> Claim:
     """Equal regret, give or take a quarter."""
-    found = ratio(evidence.curve(f"100@{epsilon:g}"), evidence.curve(f"10@{epsilon:g}"))
+    quotient = ratio(evidence.curve(f"100@{epsilon:g}"), evidence.curve(f"10@{epsilon:g}"))
     return judged(
         f"epsilon {epsilon:g}: regret does not depend on the number of states",
         "S = 100 over S = 10, with its 95% interval, between 0.8 and 1.25",
-        {"ratio": found, "low": found.low, "high": found.high},
-        found.within(0.8, 1.25),
+        {"ratio": quotient, "low": quotient.low, "high": quotient.high},
+        quotient.within(0.8, 1.25),
         "the states do matter",
     )
 
@@ -171,9 +171,9 @@ def schedule_picture(evidence: Evidence) -> draw.Picture:
 def _points(
     axes: draw.Axes, evidence: Evidence, keys: Sequence[str], xs: Sequence[float], label: str
 ) -> None:
-    found = [mean(evidence.curve(key).rates) for key in keys]
-    values = np.array([one.value for one in found])
-    errors = np.array([one.high - one.value for one in found])
+    means = [mean(evidence.curve(key).rates) for key in keys]
+    values = np.array([one.value for one in means])
+    errors = np.array([one.high - one.value for one in means])
     axes.errorbar(xs, values, yerr=errors, marker="o", capsize=3, label=label)
 
 

@@ -49,24 +49,24 @@ def private(epsilon: float, delta: float = DELTA, **more: str) -> Named:
 
 def river_parts(rivers: Mapping[str, Named], size: Size) -> list[Curve]:
     """The paper's curves, and the same guarantee spent on the index of a transition."""
-    found = []
+    curves = []
     for name, river in rivers.items():
         at = ((river,) * size.instances, size, 500)
-        found.append(Curve(f"ucrl-vtr {name}", "UCRL-VTR", FREE, *at))
+        curves.append(Curve(f"ucrl-vtr {name}", "UCRL-VTR", FREE, *at))
         for e in EPSILONS:
             label, paper = f"LDP-UCRL-VTR asked for {e:g}", private(e, calibration="paper")
-            found.append(Curve(f"paper@{e:g} {name}", label, paper, *at))
+            curves.append(Curve(f"paper@{e:g} {name}", label, paper, *at))
             if e >= 1.0:
-                found.append(
+                curves.append(
                     Curve(f"index@{e:g} {name}", INDEX, private(e, statistic="index"), *at)
                 )
-    return found
+    return curves
 
 
 def index_learns(epsilon: int, place: str, bar: float) -> Judge:
     """The index of a transition is enough to learn from."""
-    said = f"not in the paper: the index at epsilon {epsilon} learns"
-    return judge.below_bar(f"index@{epsilon}{place}", bar, USERS, said)
+    claim = f"not in the paper: the index at epsilon {epsilon} learns"
+    return judge.below_bar(f"index@{epsilon}{place}", bar, USERS, claim)
 
 
 _AT = {epsilon: f"paper@{epsilon:g} homogeneous" for epsilon in EPSILONS}
@@ -110,7 +110,7 @@ FIGURE_2 = Figure(
 
 
 @judging
-def slower(evidence: Evidence, key: str, said: str) -> Claim:
+def slower(evidence: Evidence, key: str, who: str) -> Claim:
     """A larger share of the uniform policy's regret at five states than at three."""
     shares = []
     for states, rate in UNIFORM.items():
@@ -120,7 +120,7 @@ def slower(evidence: Evidence, key: str, said: str) -> Claim:
     error = ((small.high - small.value) ** 2 + (large.high - large.value) ** 2) ** 0.5
     gap = large.value - small.value
     return judged(
-        f"{said} learns more slowly with larger H and d",
+        f"{who} learns more slowly with larger H and d",
         "regret over that of the uniform policy: larger at S = 5 than at S = 3",
         {"share at S = 3": small, "share at S = 5": large},
         Interval(gap, gap - error, gap + error).above(0.0),
@@ -202,12 +202,12 @@ def bandit_key(way: str, epsilon: float, delta: float) -> str:
 
 def bandit_parts(size: Size) -> list[Curve]:
     """Both calibrations at three levels."""
-    found, at = [], ((Named("linear-bandit"),) * size.instances, size, 540)
-    for (epsilon, delta), (way, said) in product(LEVELS, WAYS.items()):
+    curves, at = [], ((Named("linear-bandit"),) * size.instances, size, 540)
+    for (epsilon, delta), (way, noise) in product(LEVELS, WAYS.items()):
         asked = {"epsilon": epsilon, "delta": delta, "calibration": way, "every": LAZY}
-        key, label = bandit_key(way, epsilon, delta), f"LDP bandit, {said}"
-        found.append(Curve(key, label, Named("ldp-bandit", asked), *at))
-    return found
+        key, label = bandit_key(way, epsilon, delta), f"LDP bandit, {noise}"
+        curves.append(Curve(key, label, Named("ldp-bandit", asked), *at))
+    return curves
 
 
 least_noise_wins = lower(

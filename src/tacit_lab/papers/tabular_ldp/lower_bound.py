@@ -43,14 +43,14 @@ def _users(size: Size) -> list[int]:
 def parts(size: Size) -> list[Curve]:
     """Every learner at every epsilon and length; references without privacy beside them."""
     tree = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
-    found = []
+    curves = []
     for epsilon, (name, shown), users in product(EPSILONS, LEARNERS.items(), _users(size)):
         gap = {**tree, "epsilon": epsilon, "users": users}
         trees = tuple(Named("hard-tree", {**gap, "seed": i}) for i in range(size.instances))
         agent = Named(name, {"epsilon": epsilon, **PRIVATE[name]} if name in PRIVATE else {})
         key, label = f"{name}@{epsilon:g}:{users}", f"{shown}, K = {users:,}"
-        found.append(Curve(key, label, agent, trees, replace(size, episodes=users)))
-    return found
+        curves.append(Curve(key, label, agent, trees, replace(size, episodes=users)))
+    return curves
 
 
 def _points(evidence: Evidence, name: str, epsilon: float) -> list[tuple[int, Runs]]:
@@ -90,12 +90,12 @@ def _over_bound(evidence: Evidence, name: str) -> dict[str, Interval]:
 @judging
 def above_the_bound(evidence: Evidence, name: str, lost: float, constant: str) -> Claim:
     """One private learner against the bound of its epsilon, times ``lost``."""
-    found = _over_bound(evidence, name)
-    below = [mean.below(lost) for mean in found.values()]
+    ratios = _over_bound(evidence, name)
+    below = [mean.below(lost) for mean in ratios.values()]
     return judged(
         f"{LEARNERS[name]}: regret on the hard tree is at least the {constant} bound",
         "regret / bound at least 1",
-        {at: mean.value / lost for at, mean in found.items()},
+        {at: mean.value / lost for at, mean in ratios.items()},
         [None if verdict is None else not verdict for verdict in below],
         "below the bound: a constant is wrong, or a guarantee",
     )
@@ -103,12 +103,12 @@ def above_the_bound(evidence: Evidence, name: str, lost: float, constant: str) -
 
 def privacy_makes_it_hard(evidence: Evidence) -> Claim:
     """Whether the tree separates private from non-private learning."""
-    found = _over_bound(evidence, "psrl")
-    strict = [mean.below(1.0) for at, mean in found.items() if at.startswith("epsilon 0.2")]
+    ratios = _over_bound(evidence, "psrl")
+    strict = [mean.below(1.0) for at, mean in ratios.items() if at.startswith("epsilon 0.2")]
     return judged(
         "at epsilon 0.2 a learner without privacy gets under the bound",
         "regret of PSRL / bound of epsilon 0.2 below 1",
-        found,
+        ratios,
         True if True in strict else together(strict),
         "the constants are too small to show it: at the hard gap K Delta^2 / (LA) = 0.04, too "
         "little for anybody to find the special pair, and uniform actions are at "

@@ -42,9 +42,9 @@ def family(name: str) -> list[str]:
     return [f"{name}@{epsilon:g}" for epsilon in EPSILONS]
 
 
-def by_level(what: str, found: Iterable[T]) -> dict[str, T]:
+def by_level(what: str, things: Iterable[T]) -> dict[str, T]:
     """One thing for each of the three levels, by what it is called."""
-    return {f"{what} at {e:g}": x for e, x in zip(EPSILONS, found, strict=True)}
+    return {f"{what} at {e:g}": x for e, x in zip(EPSILONS, things, strict=True)}
 
 
 def over(first: str, second: str) -> Iterator[tuple[str, str]]:
@@ -117,12 +117,12 @@ psrl_is_slightly_better = every(
 
 def same_guarantee_spent_well(evidence: Evidence) -> Claim:
     """Ours: tacit-local at the epsilon that LDP-OBI truly gives."""
-    found = ratios(evidence, over("tacit-local", "laplace"))
+    measured = ratios(evidence, over("tacit-local", "laplace"))
     return judged(
         "not in the paper: tacit-local, with LDP-OBI's true epsilon, has less regret",
         "LDP-OBI / tacit-local above 1 at every epsilon, paired over MDPs",
-        by_level("LDP-OBI / tacit-local", [1 / r.value for r in found]),
-        [r.below(1.0) for r in found],
+        by_level("LDP-OBI / tacit-local", [1 / r.value for r in measured]),
+        [r.below(1.0) for r in measured],
         "tacit-local has more regret here",
     )
 
@@ -187,14 +187,14 @@ def at(evidence: Evidence, epsilon: float) -> dict[str, Runs]:
 
 @judging
 def is_lowest(
-    evidence: Evidence, name: str, others: Sequence[str], said: str, epsilon: float
+    evidence: Evidence, name: str, others: Sequence[str], claim: str, epsilon: float
 ) -> Claim:
     """One randomizer has less regret than some others."""
-    found = at(evidence, epsilon)
-    ratios = {other: ratio(found[name], found[other]) for other in others}
+    curves = at(evidence, epsilon)
+    ratios = {other: ratio(curves[name], curves[other]) for other in others}
     lower = " and ".join(other for other, r in ratios.items() if r.below(1.0) is False)
     return judged(
-        f"epsilon {epsilon:g}: {said}",
+        f"epsilon {epsilon:g}: {claim}",
         f"{name} / other below 1, paired over MDPs",
         {f"{name} / {other}": r for other, r in ratios.items()},
         lambda r: r.below(1.0),
@@ -245,17 +245,17 @@ def undivided_delta(epsilon: float) -> float:
 @judging
 def equal_privacy(evidence: Evidence, epsilon: float) -> Claim:
     """Whether all four give what is asked for."""
-    found, weak = {}, []
+    deltas, weak = {}, []
     for name, (_, more) in RANDOMIZERS.items():
-        found[name] = learners.true_delta(evidence.curve(f"{name}@{epsilon:g}"))
-        if found[name] > more.get("delta", 0.0) * (1 + 1e-6):
+        deltas[name] = learners.true_delta(evidence.curve(f"{name}@{epsilon:g}"))
+        if deltas[name] > more.get("delta", 0.0) * (1 + 1e-6):
             weak.append(name)
-    found["undivided"] = undivided_delta(epsilon)
+    deltas["undivided"] = undivided_delta(epsilon)
     return judged(
         f"epsilon {epsilon:g}: all four give the privacy they are compared at",
         f"true delta at epsilon {epsilon:g}: 0 for Laplace and response, at most "
         f"{DELTA:g} for Gaussian and bounded",
-        {f"delta of {name}": delta for name, delta in found.items()},
+        {f"delta of {name}": delta for name, delta in deltas.items()},
         not weak,
         f"weaker than asked for: {' and '.join(weak)} (E3, E7); bounded noise with an "
         "undivided budget is far from private",

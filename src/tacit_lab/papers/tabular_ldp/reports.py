@@ -94,11 +94,11 @@ def figure_8_parts(size: Size) -> list[Measurement]:
 
 def figure_8_picture(evidence: Evidence) -> draw.Picture:
     """One histogram per level over the noiseless one."""
-    found = evidence.arrays("sums")
+    sums = evidence.arrays("sums")
     picture, panels = draw.canvas(len(EPSILONS), "R(0,1) summed over users, noisy and exact")
-    for axes, epsilon, noisy in zip(panels, EPSILONS, found["noisy"], strict=True):
+    for axes, epsilon, noisy in zip(panels, EPSILONS, sums["noisy"], strict=True):
         axes.hist(noisy, bins=40, alpha=0.6, label=f"with noise, epsilon asked for {epsilon:g}")
-        axes.hist(found["exact"], bins=40, alpha=0.6, label="exact, not private")
+        axes.hist(sums["exact"], bins=40, alpha=0.6, label="exact, not private")
         axes.set_title(f"true epsilon {true_epsilon(epsilon):.3g}", fontsize="medium")
         axes.set_xlabel("sum of rewards in state 0, action 1")
         draw.legend_below(axes)
@@ -108,8 +108,8 @@ def figure_8_picture(evidence: Evidence) -> draw.Picture:
 @judging
 def noise_has_its_size(evidence: Evidence, which: int) -> Claim:
     """The standard deviation of the noise in the sum."""
-    found = evidence.arrays("sums")
-    noise = found["noisy"][which] - found["exact"]
+    sums = evidence.arrays("sums")
+    noise = sums["noisy"][which] - sums["exact"]
     std = float(np.sqrt((noise**2).mean()))
     n, epsilon = len(noise), EPSILONS[which]
     expected = np.sqrt(evidence.size.episodes) * np.sqrt(2) * 6 * HORIZON / epsilon
@@ -118,16 +118,16 @@ def noise_has_its_size(evidence: Evidence, which: int) -> Claim:
     return judged(
         f"epsilon {epsilon:g}: the noisy sum varies by sqrt(2k) 6H / epsilon",
         f"{expected:.4g}; within {low:.4g} to {high:.4g} for {n} repetitions",
-        {"std of the noise": std, "std of the exact sum": float(found["exact"].std())},
+        {"std of the noise": std, "std of the exact sum": float(sums["exact"].std())},
         low <= std <= high,
         f"outside the {CONFIDENCE:.1%} interval: the noise is another one",
     )
 
 
 def _variation(evidence: Evidence) -> dict[str, float]:
-    found = evidence.arrays("sums")
-    exact = max(float(found["exact"].std()), 1e-9)
-    pairs = zip(EPSILONS, found["noisy"], strict=True)
+    sums = evidence.arrays("sums")
+    exact = max(float(sums["exact"].std()), 1e-9)
+    pairs = zip(EPSILONS, sums["noisy"], strict=True)
     return {f"noisy std / exact std at {e:g}": float(noisy.std()) / exact for e, noisy in pairs}
 
 
@@ -174,7 +174,7 @@ def figure_9_parts(size: Size) -> list[Measurement]:
 
 def figure_9_picture(evidence: Evidence) -> draw.Picture:
     """The histograms of two trajectories, one and two rewards apart."""
-    found = evidence.arrays("reports")
+    arrays = evidence.arrays("reports")
     picture, panels = draw.canvas(
         2,
         f"R(0,1) of one user after Laplace noise, epsilon asked for {EPSILON_9:g}, "
@@ -182,8 +182,8 @@ def figure_9_picture(evidence: Evidence) -> draw.Picture:
     )
     for axes, other in zip(panels, (1, 2), strict=True):
         for which, name in ((0, "X"), (other, "X'")):
-            value = int(found["sums"][which])
-            drawn, label = found["reports"][which], f"{name}: true sum {value}"
+            value = int(arrays["sums"][which])
+            drawn, label = arrays["reports"][which], f"{name}: true sum {value}"
             axes.hist(drawn, bins=80, range=(-4, 6), alpha=0.6, density=True, label=label)
         axes.set_title(f"shift {other}", fontsize="medium")
         axes.set_xlabel("reported sum of rewards in state 0, action 1")
@@ -193,10 +193,10 @@ def figure_9_picture(evidence: Evidence) -> draw.Picture:
 
 def scale_and_shift(evidence: Evidence) -> Claim:
     """The law of one report."""
-    found = evidence.arrays("reports")
-    b, draws = 6 * HORIZON / EPSILON_9, found["reports"].shape[1]
-    scale = float(np.abs(found["reports"] - found["sums"][:, np.newaxis]).mean())
-    means = found["reports"].mean(axis=1)
+    arrays = evidence.arrays("reports")
+    b, draws = 6 * HORIZON / EPSILON_9, arrays["reports"].shape[1]
+    scale = float(np.abs(arrays["reports"] - arrays["sums"][:, np.newaxis]).mean())
+    means = arrays["reports"].mean(axis=1)
     shift = float(means.max() - means.min())
     slack = SIGMAS / np.sqrt(draws)  # of one mean over the draws, relative to b
     return judged(
@@ -211,12 +211,12 @@ def scale_and_shift(evidence: Evidence) -> Claim:
 def _right_guesses(evidence: Evidence) -> dict[str, float]:
     """Share of right guesses with the best threshold, midway between the two true values."""
     first, *others = evidence.arrays("reports")["reports"]
-    found = {}
+    shares = {}
     for shift, second in enumerate(others, 1):
         middle = (np.median(first) + np.median(second)) / 2
         right = float(((first < middle).mean() + (second >= middle).mean()) / 2)
-        found[f"right guesses, shift {shift}"] = right
-    return found
+        shares[f"right guesses, shift {shift}"] = right
+    return shares
 
 
 almost_indistinguishable = every(

@@ -137,12 +137,12 @@ def picture(evidence: Evidence) -> draw.Picture:
 def order_of_regret(evidence: Evidence, randomizer: str) -> Claim:
     """The powers of H, S and A in one row of the table."""
     paper = PAPER_POWERS[randomizer]
-    found = {w: LEADING[w] + exponent(evidence, randomizer, w) for w in LEADING}
+    powers = {w: LEADING[w] + exponent(evidence, randomizer, w) for w in LEADING}
     return judged(
         f"{RANDOMIZERS[randomizer][0]} row: the regret bound has the printed powers",
         "H^{horizon:g} S^{states:g} A^{actions:g}".format(**paper),
-        {f"power of {letter}": found[what] for what, letter in _LETTERS.items()},
-        all(abs(found[what] - paper[what]) <= NEAR for what in paper),
+        {f"power of {letter}": powers[what] for what, letter in _LETTERS.items()},
+        all(abs(powers[what] - paper[what]) <= NEAR for what in paper),
         _WHY_ORDER.get(randomizer, "the noise has other powers"),
     )
 
