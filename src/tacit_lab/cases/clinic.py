@@ -9,6 +9,7 @@ number of states is public, so is what is allowed; everything else is learned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -59,13 +60,10 @@ def clinic(horizon: int = HORIZON) -> LoggedWorld:
 
 def _data_file() -> str:
     """Where the installed package keeps its table; importing it would import the old gym."""
-    try:
-        files = metadata.files("icu-sepsis") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.name == "dynamics.npz":
-            return str(file.locate())
+    with suppress(metadata.PackageNotFoundError):
+        for file in metadata.files("icu-sepsis") or []:
+            if file.name == "dynamics.npz":
+                return str(file.locate())
     raise MissingExtra("the clinic needs the package icu-sepsis: pip install 'tacit[sepsis]'")
 
 

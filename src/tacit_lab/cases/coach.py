@@ -36,12 +36,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Who can be tried, by the model of trust."""
 
-USUAL = (
-    "tacit-joint (joint)",
-    "tacit-search (joint)",
-    "tacit-local (local)",
-    "tacit-search (local)",
-)
+USUAL = tuple(name for name in AGENTS if not name.endswith("(shuffle)"))
 """Who is, unless others are named: a curator or nobody is trusted."""
 
 NOTES = (

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import resources
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -206,10 +207,7 @@ def _table(where: str, lines: Iterable[tuple[dict[str, Any], dict[str, Any]]]) -
 
 def _complain(failures: Iterable[dict[str, Any]]) -> None:
     """Failures on stderr, once per reason and configuration."""
-
-    def reason(failure: dict[str, Any]) -> tuple[str, str]:
-        return failure["label"], failure["error"]
-
+    reason = itemgetter("label", "error")
     for (label, error), group in groupby(sorted(failures, key=reason), key=reason):
         seeds = ", ".join(str(failure["seed"]) for failure in group)
         print(f"failed: {label}, seed {seeds}: {error}", file=sys.stderr)

@@ -171,11 +171,12 @@ KNOWN = {
 
 def learners_parts(size: Size) -> list[Curve]:
     """tacit-control at three levels, and the references."""
-    curves = []
-    for system in systems(size):
-        curves += references(system, size)
-        curves += levels("tacit", "tacit-control", "tacit-control", system, size)
-    return curves
+    ours = ("tacit", "tacit-control", "tacit-control")
+    return [
+        each
+        for system in systems(size)
+        for each in (*references(system, size), *levels(*ours, system, size))
+    ]
 
 
 no_harm = every(

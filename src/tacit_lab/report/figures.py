@@ -191,9 +191,9 @@ def draw_exponents(
                 _line(axes, f"{name}-stated-{number}", ends, stated, dotted, 1.2)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        xs = sorted({x for row in rows for x in row.xs})
-        if len(xs) <= 8:  # a tick at every measured x: round numbers as a rule
-            axes.set_xticks(xs, [_count(x) for x in xs])
+        ticks = sorted({x for row in rows for x in row.xs})
+        if len(ticks) <= 8:  # one at every measured x: round numbers as a rule
+            axes.set_xticks(ticks, [_count(x) for x in ticks])
             axes.set_xticks([], minor=True)
 
     labels = (what, "final regret")

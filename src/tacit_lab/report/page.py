@@ -167,22 +167,18 @@ def _guarantees(arms: Sequence[Arm]) -> list[dict[str, Any]]:
 
 
 def _chosen(arms: Sequence[Arm]) -> list[list[Any]]:
-    rows = []
-    for arm in arms:
-        if arm.chosen is None:
-            continue
-        tried = ", ".join(f"{c['value']}: {number(c['mean'])}" for c in arm.chosen["candidates"])
-        rows.append(
-            [
-                f"{arm.label}, K = {arm.users:,}, {arm.result.problem['name']}",
-                arm.chosen["parameter"],
-                f"{arm.chosen['value']}",
-                f"{arm.chosen['default']}",
-                tried,
-                f"{arm.chosen['brief']}; {arm.chosen['deviation']}",
-            ]
-        )
-    return rows
+    return [
+        [
+            f"{arm.label}, K = {arm.users:,}, {arm.result.problem['name']}",
+            arm.chosen["parameter"],
+            f"{arm.chosen['value']}",
+            f"{arm.chosen['default']}",
+            ", ".join(f"{c['value']}: {number(c['mean'])}" for c in arm.chosen["candidates"]),
+            f"{arm.chosen['brief']}; {arm.chosen['deviation']}",
+        ]
+        for arm in arms
+        if arm.chosen is not None
+    ]
 
 
 def _made(results: ResultSet) -> Iterator[list[str]]:

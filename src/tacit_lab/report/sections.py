@@ -103,9 +103,8 @@ def by_length(arms: Sequence[Arm]) -> dict[int, list[Arm]]:
 
 
 def _key(label: str, style: figures.Style) -> dict[str, str]:
-    dash = (
-        "" if style.dash == figures.DASHES[0] else " ".join(f"{x * 1.5:g}" for x in style.dash[1])
-    )
+    lengths = () if style.dash == figures.DASHES[0] else style.dash[1]
+    dash = " ".join(f"{x * 1.5:g}" for x in lengths)
     return {"label": label, "colour": style.colour, "dash": dash}
 
 
@@ -123,9 +122,8 @@ def _curves(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> 
         }
         for curve in curves
     ]
-    bands = (
-        "simultaneous 95% bands" if any(c.band for c in curves) else "no bands: one run has none"
-    )
+    several = any(curve.band for curve in curves)
+    bands = "simultaneous 95% bands" if several else "no bands: one run has none"
     shown = Shown(
         f"{name}-curves",
         figures.draw_curves(curves, f"{name}-curves"),

@@ -208,10 +208,11 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
+    before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         yield
     finally:
-        os.environ.clear()
         os.environ.update(before)
+        for name in variables.keys() - before.keys():
+            del os.environ[name]

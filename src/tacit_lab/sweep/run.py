@@ -211,10 +211,9 @@ class SweepProgress:
 
     def finish(self, tasks: Sequence[SweepTask]) -> None:
         """Bring tasks to their end, as far as they can be."""
-        missing = [task for task in tasks if task not in self.finished]
-        self.kept += len(tasks) - len(missing)
+        self.kept += sum(task in self.finished for task in tasks)
         self.watch(self)
-        finish(missing, self.finished, self.backend, self.note)
+        finish(tasks, self.finished, self.backend, self.note)
 
     def note(self, done: Done[SweepTask]) -> None:
         """Count a task that was run, or that cannot be tried."""

@@ -186,8 +186,7 @@ def _spec(data: Mapping[str, Any], text: str, path: Path) -> Spec:
     cases = data.get("cases", [{}])
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise InvalidInput("cases must be a list of tables: write [[cases]] above each")
-    for case in axis(cases, "cases"):
-        wrong += unknown(case, known, "a case")
+    wrong += [one for case in axis(cases, "cases") for one in unknown(case, known, "a case")]
     if wrong:
         raise InvalidInput(wrong[0])
     shared = {name: value for name, value in data.items() if name in known}

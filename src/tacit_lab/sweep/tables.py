@@ -280,14 +280,11 @@ def _parameter_types(configurations: Sequence[ExperimentSpec]) -> dict[str, str]
     for configuration in configurations:
         for name, value in _parameters(configuration).items():
             values.setdefault(name, set()).add(type(value))
-    return {name: _narrowest(kinds) for name, kinds in sorted(values.items())}
-
-
-def _narrowest(kinds: set[type]) -> str:
-    for allowed, alias in (({bool}, "bool"), ({int}, "int64"), ({int, float}, "float64")):
-        if kinds <= allowed:
-            return alias
-    return "string"
+    aliases = (({bool}, "bool"), ({int}, "int64"), ({int, float}, "float64"))
+    return {
+        name: next((alias for allowed, alias in aliases if kinds <= allowed), "string")
+        for name, kinds in sorted(values.items())
+    }
 
 
 def _schema(types: Mapping[str, str]) -> pa.Schema:

@@ -236,12 +236,6 @@ def _relative_variances(runs: Runs) -> Array:
     return np.array([f.var(ddof=1) / max(f.mean(), LEAST) ** 2 for f in finals])
 
 
-def undivided_delta(epsilon: float) -> float:
-    """True delta at epsilon of bounded noise with eps' = epsilon (S = A = 2)."""
-    radius = paper_radius(epsilon, DELTA, 2, 2)
-    return tabular_delta(radius, math.sqrt(2), learners.HORIZON, epsilon)
-
-
 @judging
 def equal_privacy(evidence: Evidence, epsilon: float) -> Claim:
     """Whether all four give what is asked for."""
@@ -250,7 +244,9 @@ def equal_privacy(evidence: Evidence, epsilon: float) -> Claim:
         deltas[name] = learners.true_delta(evidence.curve(f"{name}@{epsilon:g}"))
         if deltas[name] > more.get("delta", 0.0) * (1 + 1e-6):
             weak.append(name)
-    deltas["undivided"] = undivided_delta(epsilon)
+    # bounded noise with eps' = epsilon (S = A = 2)
+    radius = paper_radius(epsilon, DELTA, 2, 2)
+    deltas["undivided"] = tabular_delta(radius, math.sqrt(2), learners.HORIZON, epsilon)
     return judged(
         f"epsilon {epsilon:g}: all four give the privacy they are compared at",
         f"true delta at epsilon {epsilon:g}: 0 for Laplace and response, at most "

@@ -87,8 +87,8 @@ def _ucb_vi_reward(problem: TabularMDP, episodes: int, run: int) -> float:
 def figure_8_parts(size: Size) -> list[Measurement]:
     """One measurement, on the first MDP where R(0, 1) is not always zero."""
     seed = next(s for s in screened(20)[0] if random_mdp(seed=s).R[0, STATE, ACTION] > 0)
-    parameters = {"seed": seed, "episodes": size.episodes, "repetitions": size.runs}
-    parameters |= {"epsilons": list(EPSILONS)}
+    sizes = {"seed": seed, "episodes": size.episodes, "repetitions": size.runs}
+    parameters = {**sizes, "epsilons": list(EPSILONS)}
     return [Measurement("sums", "UCB-VI and noise", summed_rewards, parameters)]
 
 
