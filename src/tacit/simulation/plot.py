@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput, need
 from tacit.simulation.returns import note
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tacit.privacy.guarantee import Guarantee
     from tacit.simulation.result import Result
 
+
+FIXED: dict[str, Any] = {"color": "0.4", "ls": "--", "lw": 1}
+"""How the line of what does not learn is drawn."""
 
 FORMATS = (".png", ".pdf", ".svg")
 BAND = "line: mean over runs; band: its 95% interval over runs, at every point for itself"
@@ -49,7 +52,9 @@ def plot_regret(
         raise InvalidInput("only where people come back is a day known: let by be episode")
     target, figure, axes = _curves(drawn, path, by)
     if baseline:
-        _baseline(axes, drawn, by)
+        longest = max(drawn, key=lambda result: result.completed)
+        lost, name = longest.gap * longest.episodes, longest.problem["baseline"]["name"]
+        axes.plot(_along(longest, by), lost, **FIXED, label=f"{name} (does not learn)")
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -60,7 +65,10 @@ def plot_regret(
     episodes = "participations (episodes)" if back else "users (episodes)"
     axes.set_xlabel("days" if by == "day" else episodes)
     axes.set_ylabel("cumulative regret against the exact optimum")
-    axes.set_title(_title(drawn[0]), fontsize="medium")
+    facts = drawn[0].problem
+    best = "largest return" if facts["family"] == "episodic" else "optimal value"
+    title = f"{facts['name']}, horizon {facts['horizon']}, {best} {facts['optimal_value']:.4g}"
+    axes.set_title(title, fontsize="medium")
     return _finish(figure, axes, target, drawn, caption)
 
 
@@ -78,7 +86,7 @@ def plot_returns(
     target, figure, axes = _curves([result] if result.completed else [], path)
     if baseline:
         level = result.tests["uniform"]["mean"]
-        axes.axhline(level, color="0.4", ls="--", lw=1, label="uniform actions (do not learn)")
+        axes.axhline(level, **FIXED, label="uniform actions (do not learn)")
     if log:
         axes.set_xscale("log")
     axes.set_xlabel("users (episodes)")
@@ -143,14 +151,8 @@ def _legend(result: Result) -> str:
 
     runs = len(result.seeds)
     known = {entry.name: f"; {entry.summary}" for entry in agents}
-    said = f"{label(result)}{known.get(str(result.agent['name']), '')}; "
-    return "\n".join(wrap(f"{said}{runs} run{'s' if runs > 1 else ''}", 64))
-
-
-def _title(result: Result) -> str:
-    facts = result.problem
-    best = "largest return" if facts["family"] == "episodic" else "optimal value"
-    return f"{facts['name']}, horizon {facts['horizon']}, {best} {facts['optimal_value']:.4g}"
+    words = f"{label(result)}{known.get(str(result.agent['name']), '')}; {runs} run"
+    return "\n".join(wrap(f"{words}s" if runs > 1 else words, 64))
 
 
 def _along(result: Result, by: str) -> Sequence[float]:
@@ -175,14 +177,6 @@ def _curves(
     return target, figure, axes
 
 
-def _baseline(axes: Axes, results: Sequence[Result], by: str) -> None:
-    """The straight line of the baseline policy, cut at the tallest curve's surroundings."""
-    longest = max(results, key=lambda result: result.completed)
-    name = longest.problem["baseline"]["name"]
-    lost, said = longest.gap * longest.episodes, f"{name} (does not learn)"
-    axes.plot(_along(longest, by), lost, color="0.4", ls="--", lw=1, label=said)
-
-
 def plot_tradeoff(guarantee: Guarantee, path: Path) -> None:
     """The trade-off curve: what a test misses at least, by its false alarms."""
     from tacit.privacy.sentences import over
@@ -194,6 +188,4 @@ def plot_tradeoff(guarantee: Guarantee, path: Path) -> None:
     axes.set_xlabel("false alarms (share of those of whom it is not true)")
     axes.set_ylabel("missed at least (share of those of whom it is true)")
     axes.set_title(f"No test gets below the line{over(guarantee)}", fontsize="medium")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(path)
+    _finish(figure, axes, path, [], "")

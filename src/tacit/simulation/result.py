@@ -276,7 +276,7 @@ class Result:
                 "lo": _numbers(low),
                 "hi": _numbers(high),
             },
-            **({} if self.returning is None else {"returning": self._returned()}),
+            **({} if self.returning is None else {"returning": self._returned(self.returning)}),
             **({} if self.prior is None else {"prior": dict(self.prior)}),
             "warning": self.warning,
             "guarantee": self.guarantee.to_json(),
@@ -284,11 +284,10 @@ class Result:
             **(outcomes.facts(self) if self.played else {}),
         }
 
-    def _returned(self) -> dict[str, Any]:
+    def _returned(self, back: AttendanceSummary) -> dict[str, Any]:
         """About people who came back, as plain values."""
-        assert self.returning is not None
-        own = {**vars(self.returning), "days": list(self.returning.days)}
-        return own | {"regret_per_person": self.regret_per_person().tolist()}
+        each = {"regret_per_person": self.regret_per_person().tolist()}
+        return {**vars(back), "days": list(back.days), **each}
 
     def plot(
         self, path: str | Path, *, log: bool = True, baseline: bool = True, by: str = "episode"

@@ -47,18 +47,20 @@ def simulated_users(problem: object, rng: np.random.Generator) -> SimulatedUsers
     return users
 
 
+def _first_rows(lives: Lives, count: int) -> Lives:
+    return Lives(lives.states[:count], lives.actions[:count], lives.rewards[:count])
+
+
 class TabularUsers:
     """SimulatedUsers of a table of states and actions."""
 
     def __init__(self, problem: TabularMDP, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self._rng = rng
+        self.problem, self._rng = problem, rng
         H, columns = problem.horizon, uniforms_per_episode(problem.horizon)
-        self.rows = max(1, NUMBERS // columns)
-        self._uniforms = np.empty((self.rows, columns))
-        self.states = np.zeros((self.rows, H + 1), dtype=np.int64)
-        self.actions = np.zeros((self.rows, H), dtype=np.int64)
-        self.rewards = np.zeros((self.rows, H))
+        rows = self.rows = max(1, NUMBERS // columns)
+        self._uniforms, rewards = np.empty((rows, columns)), np.zeros((rows, H))
+        states = np.zeros((rows, H + 1), dtype=np.int64)
+        self._lives = Lives(states, np.zeros((rows, H), dtype=np.int64), rewards)
         self._acting: tuple[Policy, IntArray, Array] | None = None
 
     def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
@@ -68,9 +70,9 @@ class TabularUsers:
         _, table, cdf = self._acting
         uniforms = self._uniforms[:count]
         self._rng.random(out=uniforms)
-        lived = Lives(self.states[:count], self.actions[:count], self.rewards[:count])
-        live_in_table(self.problem.truth, uniforms, table, cdf, score, lived)
-        return lived
+        lives = _first_rows(self._lives, count)
+        live_in_table(self.problem.truth, uniforms, table, cdf, score, lives)
+        return lives
 
     def _tables(self, policy: Policy) -> tuple[IntArray, Array]:
         """Actions, or cumulative probabilities of actions; what a policy does not have is empty."""
@@ -103,34 +105,22 @@ class ControlUsers:
     """SimulatedUsers of a linear system."""
 
     def __init__(self, problem: LQSystem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self._rng = rng
+        self.problem, self._rng = problem, rng
         H, n, d = problem.horizon, problem.states, problem.inputs
         columns = normals_per_episode(H, n)
-        self.rows = max(1, NUMBERS // columns)
-        self._normals = np.empty((self.rows, columns))
-        self.states = np.zeros((self.rows, H + 1, n))
-        self.inputs = np.zeros((self.rows, H, d))
-        self.rewards = np.zeros((self.rows, H))
+        rows = self.rows = max(1, NUMBERS // columns)
+        self._normals, rewards = np.empty((rows, columns)), np.zeros((rows, H))
+        self._lives = Lives(np.zeros((rows, H + 1, n)), np.zeros((rows, H, d)), rewards)
 
     def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
         """One row of normals for each; the policy's excitation is drawn by the users' numbers."""
         assert isinstance(policy, LinearPolicy)
         normals = self._normals[:count]
         self._rng.standard_normal(out=normals)
-        lived = Lives(self.states[:count], self.inputs[:count], self.rewards[:count])
-        live_in_system(
-            self.problem.truth,
-            normals,
-            policy.gains,
-            policy.offsets,
-            policy.amplitude,
-            policy.key,
-            first,
-            score,
-            lived,
-        )
-        return lived
+        lives, truth = _first_rows(self._lives, count), self.problem.truth
+        push = policy.offsets, policy.amplitude, policy.key
+        live_in_system(truth, normals, policy.gains, *push, first, score, lives)
+        return lives
 
 
 @kernel
@@ -170,8 +160,7 @@ class SearchUsers:
     rows = 4096
 
     def __init__(self, problem: CompiledEpisodes, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self._rng = rng
+        self.problem, self._rng = problem, rng
         self._returns = np.empty(self.rows)
 
     def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
