@@ -31,6 +31,7 @@ from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import SimulatedNoise
 from tacit.privacy.counters.tree import Tree
 from tacit.privacy.curator.curator import Curator, CuratorSecret
+from tacit.privacy.joint.counted import CountedSecret
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record
 from tacit.statistics.linear import CuratedTransitions
@@ -173,17 +174,15 @@ class SwitchingRun(FusedRun):
     """dp-lsvi-adaptive and dp-lsvi-ucb++ (a curator with a tree), lsvi-ucb++ (exact sums)."""
 
     learner: Learner
+    _counted: CountedSecret | None
 
     def _prepare(self) -> None:
-        problem, agent = self.problem, self.agent
-        planner, statistic = agent.planner, agent.statistic
+        planner, statistic = self.agent.planner, self.agent.statistic
         assert isinstance(planner, LsviPlanner | LsviPlusPlanner) and planner.switching is not None
         assert isinstance(statistic, CuratedTransitions)
-        self.learner = Learner(agent, SimulatedNoise(self._noise))
-        self._statistic = statistic
-        self._most = planner.switching.most
-        self._due = True
-        H, d = problem.horizon, statistic.phi.shape[2]
+        self.learner = Learner(self.agent, SimulatedNoise(self._noise))
+        self._statistic, self._most, self._due = statistic, planner.switching.most, True
+        H, d = self.problem.horizon, statistic.phi.shape[2]
         stages = H if planner.switching.rule == "rayleigh" else 0
         self._switch = Switch(
             ridge=float(planner.ridge),
@@ -195,14 +194,30 @@ class SwitchingRun(FusedRun):
         self._attach()
 
     def _attach(self) -> None:
-        """Let the loop write into the learner's own sums."""
-        secret, layout = self.learner.secret, self._statistic.layout
+        """Let the loop write into the learner's own sums, and its counter where it has one."""
+        secret, layout, curator = self.learner.secret, self._statistic.layout, self.agent.privatizer
         views = layout.views(secret.sums)
-        gram = views["gram"]
-        if isinstance(secret, CuratorSecret):
+        gram, cells = views["gram"], views["gram"].size
+        blocks = public = np.zeros((0, cells), dtype=np.int64)
+        scales, self._counted = np.zeros(0), None
+        if isinstance(secret, CuratorSecret) and isinstance(curator, Curator):
+            self._counted, state = secret.stream, secret.stream.counter
             gram = secret.stream.sums.reshape(gram.shape)
+            blocks, public = state.secret["blocks"], state.public["blocks"]
+            scales = np.full(cells, curator.gram_std / GRID)
         self._sums = CuratedSums(gram, views["table"], views["reward"])
-        self._stream = _stream(self.agent.privatizer, secret, gram.size, layout.units)
+        self._stream = GramStream(
+            noisy=self._counted is not None,
+            blocks=blocks,
+            public=public,
+            scales=scales,
+            noise=np.zeros(cells, dtype=np.int64),
+            item=np.zeros(cells, dtype=np.int64),
+            total=np.zeros(cells, dtype=np.int64),
+            units=layout.units[:cells].copy(),
+            prefix=np.zeros(cells),
+            clock=np.zeros(1, dtype=np.int64),
+        )
 
     @staticmethod
     def knows(agent: BoundAgent) -> bool:
@@ -222,16 +237,16 @@ class SwitchingRun(FusedRun):
     def _publish(self) -> None:
         """What nobody read is passed over: publications of users who saw no switch."""
         learner, served = self.learner, int(self.score.at[0])
-        last, secret = learner.publication, learner.secret
+        last, counted, curator = learner.publication, self._counted, self.agent.privatizer
         if last is not None:
             learner.publication = replace(last, version=served - 1)
-        if self._stream.noisy and served > 1:
-            assert isinstance(secret, CuratorSecret) and isinstance(self.agent.privatizer, Curator)
-            self.agent.privatizer.stream.replay(secret.stream, self._stream.noise[None])
+        if counted is not None and served > 1:
+            assert isinstance(curator, Curator)
+            curator.stream.replay(counted, self._stream.noise[None])
         new = learner.publish(self.streams)
         self._score_policy(last, new)
-        if isinstance(secret, CuratorSecret):
-            self._stream.clock[0] = secret.stream.counter.steps
+        if counted is not None:
+            self._stream.clock[0] = counted.counter.steps
         if len(self._switch.matrices):
             self._switch.matrices[:] = new.context["matrices"]
         else:
@@ -240,7 +255,7 @@ class SwitchingRun(FusedRun):
 
     def _serve(self, uniforms: Array) -> int:
         """Users until a switch is due; the first release is always the privatizer's own."""
-        publication, secret = self.learner.publication, self.learner.secret
+        publication, counted = self.learner.publication, self._counted
         assert publication is not None and isinstance(publication.policy, TabularPolicy)
         stream, before = self._stream, int(self.score.at[0])
         first, statistic = stream.noisy and before == 0, self._statistic
@@ -260,11 +275,11 @@ class SwitchingRun(FusedRun):
         )
         self._due = self._due or first
         served = before + rows
-        secret.users = self.learner.served = served
-        if isinstance(secret, CuratorSecret):
+        self.learner.secret.users = self.learner.served = served
+        if counted is not None:
             kept = int(stream.clock[0])
-            secret.stream.users, secret.stream.open = served, served - kept
-            secret.stream.counter.steps = secret.stream.counter.drawn = kept
+            counted.users, counted.open = served, served - kept
+            counted.counter.steps = counted.counter.drawn = kept
         return rows
 
     def kept(self) -> Arrays:
@@ -281,32 +296,9 @@ class SwitchingRun(FusedRun):
 
     def _stand(self) -> Learner:
         """Of publications that nobody read only the count is missing; the last prefix is public."""
-        learner, secret, served = self.learner, self.learner.secret, int(self.score.at[0])
+        learner = self.learner
         assert learner.publication is not None
-        learner.publication = replace(learner.publication, version=served - 1)
-        if isinstance(secret, CuratorSecret) and self._stream.clock[0] > 1:
-            secret.stream.prefix = self._stream.total.astype(np.float64)
+        learner.publication = replace(learner.publication, version=int(self.score.at[0]) - 1)
+        if self._counted is not None and self._stream.clock[0] > 1:
+            self._counted.prefix = self._stream.total.astype(np.float64)
         return learner
-
-
-def _stream(privatizer: object, secret: object, cells: int, units: Array) -> GramStream:
-    """The counter's own buffers, or none where sums are exact."""
-    blocks = public = np.zeros((0, cells), dtype=np.int64)
-    scales = np.zeros(0)
-    if isinstance(privatizer, Curator):
-        assert isinstance(secret, CuratorSecret)
-        state = secret.stream.counter
-        blocks, public = state.secret["blocks"], state.public["blocks"]
-        scales = np.full(cells, privatizer.gram_std / GRID)
-    return GramStream(
-        noisy=isinstance(privatizer, Curator),
-        blocks=blocks,
-        public=public,
-        scales=scales,
-        noise=np.zeros(cells, dtype=np.int64),
-        item=np.zeros(cells, dtype=np.int64),
-        total=np.zeros(cells, dtype=np.int64),
-        units=units[:cells].copy(),
-        prefix=np.zeros(cells),
-        clock=np.zeros(1, dtype=np.int64),
-    )
