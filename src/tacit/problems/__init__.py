@@ -9,31 +9,26 @@ from tacit.problems.catalogue import make_problem, problems
 
 if TYPE_CHECKING:
     from tacit.problems.base import Problem
-    from tacit.problems.gymnasium.export import LQEnv, TabularEnv
     from tacit.problems.linear import LinearMDP
     from tacit.problems.lq import LQSystem
     from tacit.problems.mixture import LinearMixtureMDP
     from tacit.problems.tabular import TabularMDP
 
 __all__ = [
-    "LQEnv",
     "LQSystem",
     "LinearMDP",
     "LinearMixtureMDP",
     "Problem",
-    "TabularEnv",
     "TabularMDP",
     "make_problem",
     "problems",
 ]
 
 _MODULES = {
-    "LQEnv": "gymnasium.export",
     "LQSystem": "lq",
     "LinearMDP": "linear",
     "LinearMixtureMDP": "mixture",
     "Problem": "base",
-    "TabularEnv": "gymnasium.export",
     "TabularMDP": "tabular",
 }
 

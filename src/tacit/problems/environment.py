@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,41 @@ FILE = ".py:"
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """Something that is played, with what is public about it; see :func:`environment`."""
+    """Something that can be played, for an agent to learn although nobody knows its truth.
+
+    There is no optimum to compare with, so results are of returns instead of regret. They are
+    outcomes of a simulation, which no agent sees and no guarantee covers; of real people they would
+    be private.
+
+    >>> from tacit import simulate
+    >>> lake = environment("FrozenLake-v1", rewards=(0, 1), horizon=30)
+    >>> simulate(lake, "psrl", 20).played
+    True
+
+    Attributes:
+        source: a Gymnasium environment or its id, with discrete observations and actions for agents
+            for tables; a function ``play(policy, rng)`` that plays one episode and returns its
+            steps, a list of (state, action, reward, next state), None as the last next state if the
+            episode ended there (for tacit-search: that returns what the episode returned); or
+            "FILE.py:NAME", where one of them stands in a file. A function asks
+            ``policy.act(state, step, rng)`` and takes all its chance from ``rng``.
+        rewards: least and largest reward of one step, public, for agents for tables; what lies
+            outside is clipped before the agent learns from it.
+        returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
+            Gymnasium's classic control problems declare their own.
+        horizon: steps after which an episode is cut; by default the environment's time limit.
+        sizes: {"states": ..., "actions": ...} of a function that plays.
+        scoring: how tacit-search scores observations (``tacit.policies.parametric.scoring_of``),
+            public; by default the numbers of an observation and 1, scaled by the bounds of their
+            space, or not at all for a function that plays.
+        homogeneous: False if the law of a step may depend on its number.
+        bins: cuts of continuous observations into cells, one for every coordinate or one for all: a
+            number of equal cells, or the edges between them
+            (:class:`tacit.problems.discretized.Discretized`).
+    """
 
     source: Any
+    _: KW_ONLY
     rewards: tuple[float, float] | None = None
     returns: tuple[float, float] | None = None
     horizon: int | None = None
@@ -155,50 +187,8 @@ class Environment:
         return known
 
 
-def environment(
-    source: Any,
-    *,
-    rewards: tuple[float, float] | None = None,
-    returns: tuple[float, float] | None = None,
-    horizon: int | None = None,
-    sizes: Mapping[str, int] | None = None,
-    scoring: Mapping[str, npt.NDArray[Any]] | None = None,
-    homogeneous: bool = True,
-    bins: Cut | Sequence[Cut] | None = None,
-) -> Environment:
-    """Something that can be played, for an agent to learn although nobody knows its truth.
-
-    There is no optimum to compare with, so results are of returns instead of regret. They are
-    outcomes of a simulation, which no agent sees and no guarantee covers; of real people they would
-    be private.
-
-    >>> from tacit import simulate
-    >>> lake = environment("FrozenLake-v1", rewards=(0, 1), horizon=30)
-    >>> simulate(lake, "psrl", 20).played
-    True
-
-    Args:
-        source: a Gymnasium environment or its id, with discrete observations and actions for agents
-            for tables; a function ``play(policy, rng)`` that plays one episode and returns its
-            steps, a list of (state, action, reward, next state), None as the last next state if the
-            episode ended there (for tacit-search: that returns what the episode returned); or
-            "FILE.py:NAME", where one of them stands in a file. A function asks
-            ``policy.act(state, step, rng)`` and takes all its chance from ``rng``.
-        rewards: least and largest reward of one step, public, for agents for tables; what lies
-            outside is clipped before the agent learns from it.
-        returns: least and largest return of an episode, public, for tacit-search; likewise clipped.
-            Gymnasium's classic control problems declare their own.
-        horizon: steps after which an episode is cut; by default the environment's time limit.
-        sizes: {"states": ..., "actions": ...} of a function that plays.
-        scoring: how tacit-search scores observations (``tacit.policies.parametric.scoring_of``),
-            public; by default the numbers of an observation and 1, scaled by the bounds of their
-            space, or not at all for a function that plays.
-        homogeneous: False if the law of a step may depend on its number.
-        bins: cuts of continuous observations into cells, one for every coordinate or one for all: a
-            number of equal cells, or the edges between them
-            (:class:`tacit.problems.discretized.Discretized`).
-    """
-    return Environment(source, rewards, returns, horizon, sizes, scoring, homogeneous, bins)
+environment = Environment
+"""As programs call it: ``tacit.environment(...)``."""
 
 
 def can_only_be_played(name: str) -> bool:
