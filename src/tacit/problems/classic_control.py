@@ -27,47 +27,35 @@ UNIT = np.array([[-1.0], [1.0]])
 
 def cart_pole() -> CompiledEpisodes:
     """CartPole-v1: push a cart left or right so that its pole stays up; 1 per step, 500 steps."""
-    p = [9.8, 1.0, 0.1, 0.5, 10.0, 0.02, ANGLE, 2.4, 0.05]
-    return CompiledEpisodes(
-        World(classic_control.CART_POLE, np.array(p), 500, 4, 4, 2, discrete=True),
-        returns=(0.0, 500.0),
-        form=scoring_of([2.4, 3.0, 0.21, 3.0]),
-        name="cart-pole",
-    )
+    p = np.array([9.8, 1.0, 0.1, 0.5, 10.0, 0.02, ANGLE, 2.4, 0.05])
+    world = World(classic_control.CART_POLE, p, 500, 4, 4, 2, discrete=True)
+    form = scoring_of([2.4, 3.0, 0.21, 3.0])
+    return CompiledEpisodes(world, returns=(0.0, 500.0), form=form, name="cart-pole")
 
 
 def acrobot() -> CompiledEpisodes:
     """Acrobot-v1: swing two links up with the joint between them; -1 per step until then."""
-    p = [1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.2, 1.0, 1.0]
-    return CompiledEpisodes(
-        World(classic_control.ACROBOT, np.array(p), 500, 4, 6, 3, discrete=True),
-        returns=(-500.0, 0.0),
-        form=scoring_of([1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi], features="affine"),
-        name="acrobot",
-    )
+    p = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.2, 1.0, 1.0])
+    world = World(classic_control.ACROBOT, p, 500, 4, 6, 3, discrete=True)
+    form = scoring_of([1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi], features="affine")
+    return CompiledEpisodes(world, returns=(-500.0, 0.0), form=form, name="acrobot")
 
 
 def mountain_car() -> CompiledEpisodes:
     """MountainCar-v0: rock a weak car up a hill; -1 per step until it is there."""
-    p = [0.001, 0.0025, 0.5, -0.6, -0.4]
-    return CompiledEpisodes(
-        World(classic_control.MOUNTAIN_CAR, np.array(p), 200, 2, 2, 3, discrete=True),
-        returns=(-200.0, 0.0),
-        form=scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic"),
-        name="mountain-car",
-    )
+    p = np.array([0.001, 0.0025, 0.5, -0.6, -0.4])
+    world = World(classic_control.MOUNTAIN_CAR, p, 200, 2, 2, 3, discrete=True)
+    form = scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic")
+    return CompiledEpisodes(world, returns=(-200.0, 0.0), form=form, name="mountain-car")
 
 
 def mountain_car_continuous() -> CompiledEpisodes:
     """MountainCarContinuous-v0: the same with a price of force and 100 at the top."""
-    p = [0.0015, 0.0025, 0.45, -0.6, -0.4]
+    p = np.array([0.0015, 0.0025, 0.45, -0.6, -0.4])
+    world = World(classic_control.MOUNTAIN_CAR_CONTINUOUS, p, 999, 2, 2, 1, discrete=False)
     form = scoring_of([0.9, 0.07], shift=[-0.3, 0.0], features="quadratic", head="tanh", box=UNIT)
-    return CompiledEpisodes(
-        World(classic_control.MOUNTAIN_CAR_CONTINUOUS, np.array(p), 999, 2, 2, 1, discrete=False),
-        returns=(-100.0, 100.0),
-        form=form,
-        name="mountain-car-continuous",
-    )
+    name = "mountain-car-continuous"
+    return CompiledEpisodes(world, returns=(-100.0, 100.0), form=form, name=name)
 
 
 def pendulum() -> CompiledEpisodes:
@@ -77,13 +65,10 @@ def pendulum() -> CompiledEpisodes:
     than -200 (pi^2 + 0.1 * 8^2 + 0.001 * 2^2) = -3254.7, but a range twice as wide has half the
     signal, and how far below -1600 a policy is teaches little.
     """
-    p = [10.0, 1.0, 1.0, 2.0, 0.05, 8.0]
-    return CompiledEpisodes(
-        World(classic_control.PENDULUM, np.array(p), 200, 2, 3, 1, discrete=False),
-        returns=(-1600.0, 0.0),
-        form=scoring_of([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT),
-        name="pendulum",
-    )
+    p = np.array([10.0, 1.0, 1.0, 2.0, 0.05, 8.0])
+    world = World(classic_control.PENDULUM, p, 200, 2, 3, 1, discrete=False)
+    form = scoring_of([1.0, 1.0, 8.0], features="quadratic", head="tanh", box=2.0 * UNIT)
+    return CompiledEpisodes(world, returns=(-1600.0, 0.0), form=form, name="pendulum")
 
 
 CLASSIC: dict[str, Callable[[], CompiledEpisodes]] = {
