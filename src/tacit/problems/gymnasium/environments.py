@@ -119,7 +119,7 @@ def searched_environment(
     shown, steps = _steps(environment, None, horizon)
     seen, done = environment.observation_space, environment.action_space
     sizes, declared_form = _declared(shown, seen, done)
-    number, item = _flat(seen), _item(done)
+    (number, _), (_, item) = _as_numbers(seen), _as_numbers(done)
 
     def play(policy: Any, rng: np.random.Generator) -> float:
         observation, _ = environment.reset(seed=int(rng.integers(2**31)))
@@ -166,17 +166,15 @@ def _declared(name: str, seen: Space[Any], done: Space[Any]) -> tuple[dict[str, 
     return {"states": len(low), **sizes}, scoring_of(scale, shift=shift, features="affine", **head)
 
 
-def _flat(seen: Space[Any]) -> Callable[[Any], Any]:
-    if isinstance(seen, Discrete):
-        return lambda x: int(x) - int(seen.start)
-    return lambda x: np.ravel(np.asarray(x, dtype=np.float64))
-
-
-def _item(done: Space[Any]) -> Callable[[Any], Any]:
-    if isinstance(done, Discrete):
-        return lambda a: a + int(done.start)
-    shape, kind = done.shape, done.dtype
-    return lambda a: np.asarray(a, dtype=kind).reshape(shape)
+def _as_numbers(space: Space[Any]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """To the number of an item of a finite space or the vector of one of a box, and back."""
+    if isinstance(space, Discrete):
+        return _numbered(space, "", "")[1:]
+    shape, kind = space.shape, space.dtype
+    return (
+        lambda x: np.ravel(np.asarray(x, dtype=np.float64)),
+        lambda a: np.asarray(a, dtype=kind).reshape(shape),
+    )
 
 
 def _parameters(environment: gymnasium.Env[Any, Any]) -> dict[str, Any]:
