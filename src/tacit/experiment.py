@@ -112,8 +112,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         problem, agent = resolve(self.problem, self.agent)
-        given: Any = self.reveal
-        asked = {given} if isinstance(given, str) else given
+        reveal: Any = self.reveal
+        asked = {reveal} if isinstance(reveal, str) else reveal
         rule = Participation.of(self.participation)
         if self.task is not None:
             own = self.task.rule or Participation()
@@ -198,7 +198,7 @@ class Experiment:
     def describe(self) -> dict[str, Any]:
         """What is run, and with which programs: the digits of a result depend on nothing else."""
         task, points = self.bound.task, self.checkpoints
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "problem": self.problem.describe(),
             "agent": {"name": self.agent.name, "parameters": self.agent.parameters()},
             "episodes": self.episodes,
@@ -214,10 +214,10 @@ class Experiment:
             "compiled": self.compiled,
         }
         if self.trace is not None:
-            found |= {"people": self.trace.people, "attendance": self.trace.law}
+            facts |= {"people": self.trace.people, "attendance": self.trace.law}
         if self.prior is not None:
-            found["prior"] = self.prior.digest()
-        return found
+            facts["prior"] = self.prior.digest()
+        return facts
 
     def start(
         self, stop: threading.Event | None = None, numbers: Iterable[int] | None = None
@@ -231,14 +231,14 @@ class Experiment:
         points = np.arange(1, bound.task.users + 1) if spread else self.grid
         runs = []
         for number in range(self.runs) if numbers is None else numbers:
-            given = (self.problem, bound, self.seed, number, points)
+            common = (self.problem, bound, self.seed, number, points)
             people = None if spread else trace
             run: Run | None = None
             if self.compiled and self.noise == "simulated":
-                run = compiled_run(*given, people)
+                run = compiled_run(*common, people)
             if run is None:
                 source = SecureNoise() if self.noise == "secure" else None
-                run = StepwiseRun(*given, stop, source, people)
+                run = StepwiseRun(*common, stop, source, people)
             if spread:
                 assert trace is not None
                 run = UncountedRun(run, trace, self.grid)
@@ -336,13 +336,13 @@ class Experiment:
         The learning curve of a search, which was released with it, stays.
         """
         about = {"problem": self.problem.name, "agent": self.agent.name, "seed": self.seed}
-        finals, found = [run.final for run in runs if run.final is not None], []
+        finals, learned = [run.final for run in runs if run.final is not None], []
         for i, (publication, users) in enumerate(finals):
             curve = {name: array for name, array in publication.context.items() if name == "curve"}
             bare = dataclasses.replace(publication, context=curve)
             more = about | {"run": i}
-            found.append(LearnedPolicy.of(bare, self.bound.task, guarantee, users, about=more))
-        return tuple(found)
+            learned.append(LearnedPolicy.of(bare, self.bound.task, guarantee, users, about=more))
+        return tuple(learned)
 
 
 def simulate(
@@ -439,8 +439,8 @@ def refuse_swapped(problem: object, agent: object) -> None:
         )
 
 
-def _named(given: object, known: Registry[Any]) -> bool:
-    return isinstance(given, str) and given in known
+def _named(value: object, known: Registry[Any]) -> bool:
+    return isinstance(value, str) and value in known
 
 
 def _shown(value: object) -> str:

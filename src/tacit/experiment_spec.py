@@ -63,8 +63,8 @@ class Modules:
     @classmethod
     def find(cls, folder: Path, names: tuple[str, ...]) -> Modules:
         """Import them, and note what they are."""
-        found = cls(str(folder), dict.fromkeys(names, ""))
-        return replace(found, sources=found.load())
+        modules = cls(str(folder), dict.fromkeys(names, ""))
+        return replace(modules, sources=modules.load())
 
     def load(self) -> dict[str, str]:
         """Import them here; returns the hash of each one's file."""
@@ -133,7 +133,7 @@ class ExperimentSpec:
         rule, how = self.participation, self.attendance
         if rule == Participation():
             return {}
-        found = {
+        facts = {
             "participations": ANY if rule.times is None else rule.times,
             "teaches": rule.teaches,
             "apart": rule.apart,
@@ -142,7 +142,7 @@ class ExperimentSpec:
             "attendance": how.law,
             "private": True if rule.attendance == "private" else None,
         }
-        return {name: value for name, value in found.items() if value not in (None, 0.0)}
+        return {name: value for name, value in facts.items() if value not in (None, 0.0)}
 
     def facts(self) -> dict[str, Any]:
         """What determines its results, as plain values."""
@@ -198,10 +198,10 @@ class ExperimentSpec:
     def label(self) -> str:
         """In words."""
         learner = label_of(self.agent.name, self.agent.parameters)
-        told = f", told {', '.join(self.reveal)}" if self.reveal else ""
+        revealed = f", told {', '.join(self.reveal)}" if self.reveal else ""
         where = label_of(self.problem.name, self.problem.parameters)
         back = label_of("", self.coming())
-        return f"{learner}{back} on {where}, {self.episodes:,} episodes{told}"
+        return f"{learner}{back} on {where}, {self.episodes:,} episodes{revealed}"
 
     def make(self) -> Experiment:
         """The experiment."""
@@ -215,23 +215,24 @@ class ExperimentSpec:
         )
 
     def _problem(self) -> Problem | Environment:
-        name, parameters, said = self.problem.name, dict(self.problem.parameters), self.environment
+        name, declared = self.problem.name, self.environment
+        parameters = dict(self.problem.parameters)
         if not can_only_be_played(name):
-            if said:
+            if declared:
                 raise InvalidInput(
-                    f"{', '.join(said)}: only of what is played, and {name} has a known truth "
+                    f"{', '.join(declared)}: only of what is played, and {name} has a known truth "
                     "(play:ID plays what gym:ID reads)"
                 )
             return _known(json.dumps([name, parameters]))
         if name.startswith("gym:") and "horizon" in parameters:  # as one says it of a table
-            said = {"horizon": parameters.pop("horizon"), **said}
-        for key in said:
+            declared = {"horizon": parameters.pop("horizon"), **declared}
+        for key in declared:
             if key not in ENVIRONMENT:
                 raise InvalidInput(
                     f"of what is played there is no {key!r}{suggestion(key, ENVIRONMENT)}"
                 )
-        sizes = {key: said[key] for key in SIZES if key in said}
-        more = {key: value for key, value in said.items() if key not in SIZES}
+        sizes = {key: declared[key] for key in SIZES if key in declared}
+        more = {key: value for key, value in declared.items() if key not in SIZES}
         source: Any = name
         if parameters and FILE in name:
             raise InvalidInput("-P is for gym:ID; what a file makes is made there")

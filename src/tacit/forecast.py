@@ -64,9 +64,9 @@ def forecast(bound: BoundAgent) -> NoiseForecast:
         return math.sqrt(float(privatizer.law(count).variance(block).max())) / count
 
     def needed(block: str, precision: float) -> int:
-        found = least_count(lambda count: std(block, count) <= precision)
-        assert found is not None  # averages get as fine as one likes
-        return found
+        least = least_count(lambda count: std(block, count) <= precision)
+        assert least is not None  # averages get as fine as one likes
+        return least
 
     every = [block.name for block in privatizer.layout.blocks]
     blocks = [block for block in every if std(block, users) > 0.0] or every

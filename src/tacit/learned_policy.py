@@ -133,7 +133,7 @@ class LearnedPolicy:
                 "sizes": dict(self.sizes),
                 "users": self.users,
                 "guarantee": self.guarantee.to_json(),
-                "names": {kind: list(given) for kind, given in self.names.items()},
+                "names": {kind: list(names) for kind, names in self.names.items()},
                 "about": dict(self.about),
             }
         )
@@ -142,24 +142,24 @@ class LearnedPolicy:
     def from_json(cls, value: object) -> LearnedPolicy:
         """The inverse; what is foreign, newer, damaged or does not fit together is refused."""
         _require_format(value)
-        given = strict_json.fields(
+        document = strict_json.fields(
             value, "the policy", (*documents.PUBLISHED, *documents.BESIDES), ("previous",)
         )
-        documents.check_seal(given)
-        sizes = strict_json.sizes_from_json(given["sizes"])
+        documents.check_seal(document)
+        sizes = strict_json.sizes_from_json(document["sizes"])
         if "states" not in sizes:
             raise InvalidInput("the policy does not say how many states its task has")
-        horizon = strict_json.whole(given["horizon"], "horizon", 1)
+        horizon = strict_json.whole(document["horizon"], "horizon", 1)
         return cls(
-            documents.read_publication(given, horizon, sizes),
-            strict_json.text(given["task_id"], "task_id"),
-            strict_json.text(given["family"], "family"),
+            documents.read_publication(document, horizon, sizes),
+            strict_json.text(document["task_id"], "task_id"),
+            strict_json.text(document["family"], "family"),
             sizes,
-            strict_json.whole(given["users"], "users", 0),
-            _guarantee(given["guarantee"]),
-            _names(given["names"], sizes),
-            strict_json.named(given["about"], "about"),
-            given.get("previous"),
+            strict_json.whole(document["users"], "users", 0),
+            _guarantee(document["guarantee"]),
+            _names(document["names"], sizes),
+            strict_json.named(document["about"], "about"),
+            document.get("previous"),
         )
 
     def save(self, path: str | Path) -> Path:
@@ -264,9 +264,9 @@ def _guarantee(value: object) -> Guarantee:
 
 
 def _names(value: object, sizes: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for kind, given in strict_json.named(value, "names").items():
-        if not isinstance(given, list) or len(given) != sizes.get(kind):
+    names = {}
+    for kind, labels in strict_json.named(value, "names").items():
+        if not isinstance(labels, list) or len(labels) != sizes.get(kind):
             raise InvalidInput(f"the names of {kind} must be a list, one for each of them")
-        found[kind] = tuple(strict_json.text(name, f"a name of {kind}") for name in given)
-    return found
+        names[kind] = tuple(strict_json.text(name, f"a name of {kind}") for name in labels)
+    return names

@@ -164,14 +164,15 @@ def episodes(
     """
     problem = make_problem(of)
     if isinstance(problem, LQSystem):
-        found = linear_episodes(problem)
+        episodic = linear_episodes(problem)
     elif isinstance(problem, TabularMDP):
-        found = table_episodes(problem)
+        episodic = table_episodes(problem)
     else:
         raise InvalidInput(f"{of} is neither a table nor a linear system")
     if low is not None or high is not None:
-        least, most = found.returns
-        found = found.narrowed((least if low is None else low, most if high is None else high))
-    found.parameters = {"of": of, "low": low, "high": high}
-    found.name = "episodes"
-    return found
+        least, most = episodic.returns
+        returns = least if low is None else low, most if high is None else high
+        episodic = episodic.narrowed(returns)
+    episodic.parameters = {"of": of, "low": low, "high": high}
+    episodic.name = "episodes"
+    return episodic

@@ -228,10 +228,10 @@ def _in_file(name: str) -> Any:
     if not hasattr(module, wanted):
         names = [known for known in vars(module) if not known.startswith("_")]
         raise InvalidInput(f"{module.__file__} has no {wanted!r}{suggestion(wanted, names)}")
-    found: Callable[..., Any] = getattr(module, wanted)
+    item: Callable[..., Any] = getattr(module, wanted)
     try:
-        makes = callable(found) and not inspect.signature(found).parameters
-        return found() if makes else found
+        makes = callable(item) and not inspect.signature(item).parameters
+        return item() if makes else item
     except Exception as error:
         raise InvalidInput(
             f"{wanted} of {module.__file__} could not be made: {type(error).__name__}: {error}"

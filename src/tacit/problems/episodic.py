@@ -114,11 +114,11 @@ class Episodes(Playable):
             return
         low, high = self.returns
         for _ in range(TRIED):
-            found = self.rollout(self.uniform(), rng).rewards
-            if not self.outside(found):
+            earned = self.rollout(self.uniform(), rng).rewards
+            if not self.outside(earned):
                 return
         raise InvalidInput(
-            f"{self.name} returned {found[0]:g} in an episode before the first user, and in "
+            f"{self.name} returned {earned[0]:g} in an episode before the first user, and in "
             f"{TRIED} of them nothing in the range, but returns are declared to lie between "
             f"{low:g} and {high:g}; declare the least and the largest return of an episode"
         )
@@ -132,9 +132,9 @@ class Episodes(Playable):
     def rollout(self, policy: Policy, rng: np.random.Generator) -> VectorTrajectory:
         """One user's episode, of which the return alone is kept; takes one draw."""
         assert isinstance(policy, ParametricPolicy)
-        found = self._play(policy, int(rng.integers(2**62)))
+        earned = self._play(policy, int(rng.integers(2**62)))
         nothing = np.zeros((0, 1))
-        return VectorTrajectory(nothing, nothing, np.array([found]))
+        return VectorTrajectory(nothing, nothing, np.array([earned]))
 
     def _play(self, policy: ParametricPolicy, key: int) -> float:
         raise NotImplementedError
@@ -186,9 +186,9 @@ class CompiledEpisodes(Episodes):
         return "uniform actions", self._uniform_value
 
     def _mean(self, policy: ParametricPolicy, people: int) -> float:
-        found = np.empty(people)
-        self.live(policy, 0, np.arange(people), found)
-        return float(found.mean())
+        returns = np.empty(people)
+        self.live(policy, 0, np.arange(people), returns)
+        return float(returns.mean())
 
     def describe(self) -> dict[str, Any]:
         """With what regret is measured from, and the baseline's value."""
@@ -233,12 +233,12 @@ class PlayedEpisodes(Episodes):
 
     def _play(self, policy: ParametricPolicy, key: int) -> float:
         with playing(self.name):
-            found = self._episode(policy, np.random.default_rng(key))
-        if not isinstance(found, int | float | np.integer | np.floating) or not math.isfinite(
-            found
+            earned = self._episode(policy, np.random.default_rng(key))
+        if not isinstance(earned, int | float | np.integer | np.floating) or not math.isfinite(
+            earned
         ):
             raise InvalidInput(
-                f"{self.name} returned {reprlib.repr(found)}, but the return of an episode is a "
+                f"{self.name} returned {reprlib.repr(earned)}, but the return of an episode is a "
                 "finite number, the sum of its rewards"
             )
-        return float(found)
+        return float(earned)

@@ -89,8 +89,7 @@ class LQSystem(Problem):
         self.noise_bound = float(np.linalg.norm(self.noise, 2))
         room = 1.0 - self.state_bound - self.noise_bound
         widest = room / self.input_bound if self.input_bound > 0 else 1.0
-        given = gain if gain is not None else max(widest, 0.0)
-        self.gain = validate.number(given, "gain", low=0.0)
+        self.gain = validate.number(max(widest, 0.0) if gain is None else gain, "gain", low=0.0)
         self._require_assumptions()
 
     @cached_property
@@ -246,8 +245,8 @@ class LQSystem(Problem):
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes, exact values and the margins of the assumptions."""
         costs = {"optimal_value": self.optimal_value(), "optimal_cost": self.optimal_cost()}
-        found = {**super().describe(), "homogeneous": True, **costs, **self._values()}
-        return {**found, "margins": self.margins}
+        own = {**costs, **self._values(), "margins": self.margins}
+        return {**super().describe(), "homogeneous": True, **own}
 
     def __repr__(self) -> str:
         return (

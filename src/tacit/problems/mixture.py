@@ -159,13 +159,13 @@ def _off_simplex(weights: Array) -> bool:
     return bool((np.abs(weights.sum(axis=1) - 1.0) > 1e-8).any())
 
 
-def _norm_bound(theta: Array, given: float | None, name: str, default: float | None) -> float:
+def _norm_bound(theta: Array, declared: float | None, name: str, default: float | None) -> float:
     """The declared bound, which the truth must satisfy."""
     largest = float(np.sqrt((theta**2).sum(axis=1)).max())
-    if given is None:
+    if declared is None:
         bound = math.sqrt(theta.shape[1]) if default is None else default
     else:
-        bound = validate.number(given, f"{name}_norm", low=0.0, low_open=True)
+        bound = validate.number(declared, f"{name}_norm", low=0.0, low_open=True)
     if largest > bound * (1 + 1e-9):
         raise InvalidInput(
             f"|{name}| = {largest:.6g}, but the bound declared publicly is {bound:.6g}; declare a "

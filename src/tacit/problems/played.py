@@ -100,9 +100,9 @@ class Playable(Problem):
             best = max(means, key=lambda a: float(means[a]))
             tried["constant"] = fixed(constants[best])
             tried["policy"] = np.array([returns(one, run) for run, one in enumerate(policies)])
-        found = compared(tried, best)
+        comparison = compared(tried, best)
         cut = {who: self.outside(totals) for who, totals in tried.items()}
-        return found if None in cut.values() else {**found, "outside": cut}
+        return comparison if None in cut.values() else {**comparison, "outside": cut}
 
 
 def compared(tried: Mapping[str, Array], constant: str) -> dict[str, Any]:
@@ -115,15 +115,15 @@ def compared(tried: Mapping[str, Array], constant: str) -> dict[str, Any]:
         tried: by "uniform" and, where there are policies, "constant" and "policy".
         constant: what the constant policy does.
     """
-    found: dict[str, Any] = {"episodes": tried["uniform"].shape[1]}
+    comparison: dict[str, Any] = {"episodes": tried["uniform"].shape[1]}
     for who, returns in tried.items():
-        found[who] = {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
+        comparison[who] = {"mean": float(returns.mean()), "per_seed": returns.mean(axis=1).tolist()}
     if "policy" in tried:
-        learned, found["constant"]["name"] = tried["policy"], constant
+        learned, comparison["constant"]["name"] = tried["policy"], constant
         over = {who: learned - tried[who] for who in ("uniform", "constant")}
-        found["difference"] = _interval(over["uniform"].ravel())
-        found["constant"]["gain"] = _interval(over["constant"].ravel())
-        found["runs"] = [
+        comparison["difference"] = _interval(over["uniform"].ravel())
+        comparison["constant"]["gain"] = _interval(over["constant"].ravel())
+        comparison["runs"] = [
             {
                 "return": _interval(own),
                 "over_uniform": _interval(uniform),
@@ -131,13 +131,13 @@ def compared(tried: Mapping[str, Array], constant: str) -> dict[str, Any]:
             }
             for own, uniform, fixed in zip(learned, *over.values(), strict=True)
         ]
-    return found
+    return comparison
 
 
 def _interval(samples: Array) -> dict[str, Any]:
     """Their mean and its 95% interval, as plain values."""
-    found = mean_interval(samples)
-    return {"mean": found.value, "ci95": [found.low, found.high]}
+    mean = mean_interval(samples)
+    return {"mean": mean.value, "ci95": [mean.low, mean.high]}
 
 
 class Played(Playable):
@@ -268,10 +268,10 @@ class Played(Playable):
             if not isinstance(step, Sequence) or len(step) != 4:
                 self._wrong(f"{step!r} as step {h}", f"a step is {SHAPE}")
         states, actions, rewards, following = zip(*played, strict=True)
-        for h, (told, found) in enumerate(zip(following, states[1:], strict=False)):
-            if told is None or told != found:
+        for h, (after, state) in enumerate(zip(following, states[1:], strict=False)):
+            if after is None or after != state:
                 self._wrong(
-                    f"next state {told!r} in step {h} and state {found!r} in step {h + 1}",
+                    f"next state {after!r} in step {h} and state {state!r} in step {h + 1}",
                     "they must be the same, and only the last next state may be None",
                 )
         if following[-1] is not None:

@@ -34,13 +34,13 @@ def next_states(P: Any, pairs: Pairs, horizon: int) -> tuple[Rows, Array, bool]:
     if _sparse(P):
         steps = P
         if scipy.sparse.issparse(P):
-            given = scipy.sparse.coo_array(cast(Any, P))
-            if given.shape != (S * A, S):
+            matrix = scipy.sparse.coo_array(cast(Any, P))
+            if matrix.shape != (S * A, S):
                 raise InvalidInput(
-                    f"P is a sparse matrix {list(given.shape)}, but R asks for [states * actions, "
+                    f"P is a sparse matrix {list(matrix.shape)}, but R asks for [states * actions, "
                     f"states] = {[S * A, S]}, with row s * {A} + a"
                 )
-            steps = np.column_stack([*np.divmod(given.row, A), given.col, given.data])
+            steps = np.column_stack([*np.divmod(matrix.row, A), matrix.col, matrix.data])
         steps = validate.finite_array(steps, "P")
         rows, chances = rows_of_steps(steps, pairs)
         return _frozen(rows), frozen(chances), True

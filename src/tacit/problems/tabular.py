@@ -293,11 +293,11 @@ class TabularMDP(Problem):
     def describe(self) -> dict[str, Any]:
         """Name, parameters, sizes and exact values."""
         kind = {"homogeneous": self.homogeneous, "rewards": self.rewards}
-        found = super().describe() | kind | self._values()
+        report = super().describe() | kind | self._values()
         if not self.pairs.every:
-            found["terminal_states"] = int((np.diff(self.pairs.first) == 0).sum())
-            found["pairs"] = len(self.pairs.action)
-        return found | self.facts
+            report["terminal_states"] = int((np.diff(self.pairs.first) == 0).sum())
+            report["pairs"] = len(self.pairs.action)
+        return report | self.facts
 
     def __repr__(self) -> str:
         return (

@@ -61,9 +61,9 @@ class DispatchRow(NamedTuple):
     def serves(self, agent: BoundAgent) -> bool:
         """Whether every part is of a kind in this row, and the loop knows what is inside."""
         schedule = agent.schedule if isfunction(agent.schedule) else type(agent.schedule)
-        found = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
+        parts = (type(agent.statistic), type(agent.privatizer), type(agent.planner), schedule)
         wanted = self[1:]
-        if any(kinds and kind not in kinds for kind, kinds in zip(found, wanted, strict=True)):
+        if any(kinds and kind not in kinds for kind, kinds in zip(parts, wanted, strict=True)):
             return False
         return issubclass(self.run, SegmentRun) or bool(self.run.knows(agent))
 
@@ -112,6 +112,6 @@ def compiled_run(
         return None
     for row in TABLE:
         if row.serves(agent):
-            found: Run = row.run(problem, agent, root, run, checkpoints, people)
-            return found
+            compiled: Run = row.run(problem, agent, root, run, checkpoints, people)
+            return compiled
     return None

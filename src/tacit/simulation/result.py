@@ -173,9 +173,9 @@ class Result:
         if self.gap <= 0.0:
             return f"There is nothing to learn here: {baseline} is already the best there is."
         begin, late = self.late_regret()
-        found = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
+        mean = mean_interval(late, 0.9, least=0.0)  # each end is missed by 5%
         facts = (
-            f"the last {last - begin:,} of {last:,} users lost {found.value:.4g} each, and with "
+            f"the last {last - begin:,} of {last:,} users lost {mean.value:.4g} each, and with "
             f"{baseline} they would have lost {self.gap:.4g}"
         )
         if idle and np.allclose(late, self.gap, rtol=1e-3, atol=0.0):
@@ -183,9 +183,9 @@ class Result:
                 "It ended by doing nothing, because releases did not show that anything else is "
                 f"better: {facts}."
             )
-        if found.value >= self.gap:
+        if mean.value >= self.gap:
             return f"Not better than {baseline}: {facts}."
-        if len(late) > 1 and found.high >= self.gap:
+        if len(late) > 1 and mean.high >= self.gap:
             return f"Not shown to be better than {baseline} ({len(late)} runs differ): {facts}."
         failed = [f"run {k} ({lost:.4g})" for k, lost in enumerate(late) if lost >= self.gap]
         if failed:
@@ -324,11 +324,11 @@ class Result:
             rows |= {"runs": "; ".join(outcomes.per_run(self)), "note": outcomes.note(self)}
             return rows | ({"warning": self.warning} if self.warning else {})
         mean, low, high = (curve[-1] for curve in self.band())
-        found = {"regret": f"{mean:.5g} ({words.over_runs(len(self.seeds), low, high)})"}
+        rows = {"regret": f"{mean:.5g} ({words.over_runs(len(self.seeds), low, high)})"}
         if self.returning is not None:
-            found["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
-            found["regret per person"] = f"{self.regret_per_person().mean():.4g}"
-        return found
+            rows["people"] = f"{self.returning.people:,} in {self.returning.days[-1]:.4g} days"
+            rows["regret per person"] = f"{self.regret_per_person().mean():.4g}"
+        return rows
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write curves.parquet, result.json, the policies and manifest.json into a folder.
@@ -371,11 +371,11 @@ class Result:
             raise InvalidInput(
                 f"{source} has format {manifest.get('format')!r}, but this version reads {FORMAT}"
             )
-        found = cls.from_json(manifest, pd.read_parquet(source / CURVES))
-        files = [source / POLICIES / f"{run}.json" for run in found.seeds]
-        if found.interrupted or not all(file.exists() for file in files):
-            return found
-        return replace(found, policies=tuple(map(load_policy, files)))
+        result = cls.from_json(manifest, pd.read_parquet(source / CURVES))
+        files = [source / POLICIES / f"{run}.json" for run in result.seeds]
+        if result.interrupted or not all(file.exists() for file in files):
+            return result
+        return replace(result, policies=tuple(map(load_policy, files)))
 
     @classmethod
     def from_json(

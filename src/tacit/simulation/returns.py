@@ -97,17 +97,17 @@ def tested(result: Result) -> str:
         return f"{beside} per episode; there is no learned policy, the runs were interrupted"
     runs, gain = len(result.seeds), result.tests["difference"]
     here = "{:.3g} to {:.3g}".format(*gain["ci95"])
-    found = _over_runs(result, gain, "uniform")
+    gained = _over_runs(result, gain, "uniform")
     if runs == 1:
         interval = f"{here} over test episodes, of this policy only: one run tells of no other"
     else:
         interval = (
-            f"{found.low:.3g} to {found.high:.3g} over runs (over test episodes, of these "
+            f"{gained.low:.3g} to {gained.high:.3g} over runs (over test episodes, of these "
             f"{runs} policies only: {here})"
         )
     return (
         f"learned polic{'ies' if runs > 1 else 'y'} {result.tests['policy']['mean']:.4g} per "
-        f"episode, {beside}; gain over uniform actions {found.value:.3g}, 95% interval "
+        f"episode, {beside}; gain over uniform actions {gained.value:.3g}, 95% interval "
         f"{interval}"
     )
 
@@ -126,10 +126,10 @@ def per_run(result: Result) -> list[str]:
     for seed, run in zip(result.seeds, result.tests["runs"], strict=True):
         mean, (low, high) = run["return"]["mean"], run["return"]["ci95"]
         why = f"; failed: {failed[seed]}" if seed in failed else ""
-        said = f" (95% interval {low:.4g} to {high:.4g} over test episodes)"
+        interval = f" (95% interval {low:.4g} to {high:.4g} over test episodes)"
         if low == high:  # what never differed has no interval
-            said = f" in each of {result.tests['episodes']} test episodes"
-        lines.append(f"run {seed}: {mean:.4g}{said}{why}")
+            interval = f" in each of {result.tests['episodes']} test episodes"
+        lines.append(f"run {seed}: {mean:.4g}{interval}{why}")
     return lines
 
 
@@ -137,25 +137,25 @@ def failed_runs(result: Result) -> dict[int, str]:
     """The runs that failed, and how; by the rule of :func:`per_run`."""
     runs = [] if result.reference else list(result.tests.get("runs", ()))
     most = max((run["over_uniform"]["ci95"][0] for run in runs), default=0.0)
-    found = {}
+    reasons = {}
     for seed, run in zip(result.seeds, runs, strict=False):
         low, high = run["over_uniform"]["ci95"]
         if low <= 0.0:
-            found[seed] = "not shown to be better than uniform actions"
+            reasons[seed] = "not shown to be better than uniform actions"
         elif run["over_constant"]["ci95"][1] < 0.0:
-            found[seed] = f"worse than {result.tests['constant']['name']} alone"
+            reasons[seed] = f"worse than {result.tests['constant']['name']} alone"
         elif high < BEHIND * most:
-            found[seed] = "it gained less than half of what the best run did"
-    return found
+            reasons[seed] = "it gained less than half of what the best run did"
+    return reasons
 
 
 def _fixed(result: Result) -> list[tuple[str, str, float]]:
     """What does not learn: its key, what it is called, and its mean return."""
-    found = [("uniform", "uniform actions", result.tests["uniform"]["mean"])]
+    rows = [("uniform", "uniform actions", result.tests["uniform"]["mean"])]
     if "constant" in result.tests:  # not if interrupted, nor in results of earlier versions
         constant = result.tests["constant"]
-        found.append(("constant", f"{constant['name']} alone", constant["mean"]))
-    return found
+        rows.append(("constant", f"{constant['name']} alone", constant["mean"]))
+    return rows
 
 
 def _means(result: Result, who: str) -> Array:
@@ -180,25 +180,25 @@ def _over_runs(
 def gain(result: Result) -> dict[str, Any]:
     """Over uniform actions, as plain values; ``ci95`` is over runs: one run has none."""
     these, several = result.tests["difference"], len(result.seeds) > 1
-    found = _over_runs(result, these, "uniform")
-    ends = [found.low, found.high] if several else [None, None]
-    return {"mean": found.value, "ci95": ends, "ci95_of_these_policies": these["ci95"]}
+    gained = _over_runs(result, these, "uniform")
+    ends = [gained.low, gained.high] if several else [None, None]
+    return {"mean": gained.value, "ci95": ends, "ci95_of_these_policies": these["ci95"]}
 
 
 def note(result: Result) -> str:
     """What the returns are, who was not simulated, and what was cut."""
     back = result.guarantee.rule is not None or result.guarantee.participations != 1
     cut = {who: n for who, n in result.tests.get("outside", {}).items() if n}
-    said = [NOTE, *([ONCE] if back else [])]
+    sentences = [NOTE, *([ONCE] if back else [])]
     if cut:
         low, high = possible(result)
         each = result.tests["episodes"] * max(1, len(result.policies))
         words = ", ".join(f"{n} of {each} of {WHO[who]}" for who, n in cut.items())
-        said.append(
+        sentences.append(
             f"An agent sees returns cut at {low:g} and {high:g}. Of test episodes these were "
             f"outside: {words}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def warning(result: Result) -> str:
@@ -216,9 +216,9 @@ def warning(result: Result) -> str:
         for key, called, mean in _fixed(result)
         if _over_runs(result, gains[key], key, 0.9).low <= 0.0
     ]
-    said, failed, means = [], failed_runs(result), _means(result, "policy")
+    sentences, failed, means = [], failed_runs(result), _means(result, "policy")
     if level:
-        said.append(
+        sentences.append(
             f"Not shown to be better than {' or '.join(level)}: what was learned returned "
             f"{means.mean():.4g}."
         )
@@ -227,5 +227,5 @@ def warning(result: Result) -> str:
             f"run {seed} ({means[result.seeds.index(seed)]:.4g}), {why}"
             for seed, why in failed.items()
         )
-        said.append(f"{len(failed)} of {len(result.seeds)} runs failed: {which}.")
-    return " ".join(said)
+        sentences.append(f"{len(failed)} of {len(result.seeds)} runs failed: {which}.")
+    return " ".join(sentences)

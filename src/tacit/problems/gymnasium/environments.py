@@ -179,13 +179,13 @@ def _as_numbers(space: Space[Any]) -> tuple[Callable[[Any], Any], Callable[[Any]
 
 def _parameters(environment: gymnasium.Env[Any, Any]) -> dict[str, Any]:
     """What it was made with, and the bins of its observations: both are public."""
-    found = {} if environment.spec is None else dict(environment.spec.kwargs)
+    options = {} if environment.spec is None else dict(environment.spec.kwargs)
     layer: Any = environment
     while isinstance(layer, gymnasium.Wrapper):
         if isinstance(layer, Discretized):
-            found["bins"] = [edges.tolist() for edges in layer.edges]
+            options["bins"] = [edges.tolist() for edges in layer.edges]
         layer = layer.env
-    return {key: value for key, value in found.items() if key != "render_mode"}
+    return {key: value for key, value in options.items() if key != "render_mode"}
 
 
 def _numbered(space: Space[Any], name: str, what: str) -> Numbered:

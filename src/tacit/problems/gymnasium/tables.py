@@ -66,25 +66,25 @@ def gymnasium_problem(
         options: passed to ``gymnasium.make``, for example ``map_name="8x8"``.
     """
     horizon = validate.integer(horizon, "horizon", low=1)
-    told = _read_environment(id, options)
-    S, A = told.allowed.shape
-    after, terminal = _ends(told)
+    outcomes = _read_environment(id, options)
+    S, A = outcomes.allowed.shape
+    after, terminal = _ends(outcomes)
     size = len(terminal)
-    paid = told.reward
+    paid = outcomes.reward
     low, high = min(0.0, paid.min()), max(0.0, paid.max())  # a finished episode pays 0 for ever
     if low == 0.0 and high <= 1.0:
         high = 1.0
     scale = float(high - low)
     means = np.zeros((size, A))
-    np.add.at(means, (told.s, told.a), told.probability * paid)
+    np.add.at(means, (outcomes.s, outcomes.a), outcomes.probability * paid)
     allowed = np.ones((size, A), dtype=bool)
     if validate.flag(masks, "masks"):
-        allowed[:S] = told.allowed
+        allowed[:S] = outcomes.allowed
     return TabularMDP(
-        np.column_stack([told.s, told.a, after, told.probability]),
+        np.column_stack([outcomes.s, outcomes.a, after, outcomes.probability]),
         np.clip((means - low) / scale, 0.0, 1.0),
         horizon,
-        np.concatenate([told.start, np.zeros(size - S)]),
+        np.concatenate([outcomes.start, np.zeros(size - S)]),
         rewards=rewards,
         terminal=terminal,
         allowed=allowed,
@@ -137,9 +137,9 @@ def has_table(id: str) -> bool:
     """Whether the environment of that id tells its transition table."""
     made = make_environment(id, {})
     inner = made.unwrapped
-    found = isinstance(getattr(inner, "P", None), dict) or _tells_dynamics(inner)
+    tells = isinstance(getattr(inner, "P", None), dict) or _tells_dynamics(inner)
     made.close()
-    return found
+    return tells
 
 
 def _tells_dynamics(inner: Any) -> bool:
@@ -152,9 +152,9 @@ def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
     inner = environment.unwrapped
     table = getattr(inner, "P", None)
     if isinstance(table, dict):
-        told = _from_table(inner, table)
+        outcomes = _from_table(inner, table)
     elif _tells_dynamics(inner):
-        told = _from_dynamics(inner.dynamics)
+        outcomes = _from_dynamics(inner.dynamics)
     else:
         raise InvalidInput(
             f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
@@ -162,7 +162,7 @@ def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
             "`dynamics`; play:ID plays any"
         )
     environment.close()
-    return told
+    return outcomes
 
 
 def _from_table(inner: Any, table: Mapping[int, Any]) -> Outcomes:
@@ -207,28 +207,28 @@ def _from_dynamics(dynamics: Mapping[str, Any]) -> Outcomes:
     return Outcomes(s, a, target, probability, reward, over[target], law / law.sum(), allowed)
 
 
-def _ends(told: Outcomes) -> tuple[IntArray, Flags]:
+def _ends(outcomes: Outcomes) -> tuple[IntArray, Flags]:
     """The next states with ends told apart, and which states are terminal.
 
     A state is terminal if a running episode can reach it only by ending there. If some state is
     reached both ways, ending transitions lead to one extra state instead.
     """
-    S = len(told.allowed)
-    alive, ended = _reachable(told)
+    S = len(outcomes.allowed)
+    alive, ended = _reachable(outcomes)
     if not (alive & ended).any():
-        return told.next, ended
-    return np.where(told.done, S, told.next), np.append(np.zeros(S, dtype=bool), True)
+        return outcomes.next, ended
+    return np.where(outcomes.done, S, outcomes.next), np.append(np.zeros(S, dtype=bool), True)
 
 
-def _reachable(told: Outcomes) -> tuple[Flags, Flags]:
+def _reachable(outcomes: Outcomes) -> tuple[Flags, Flags]:
     """Which states a running episode can be in, and which it can end in."""
-    alive = told.start > 0
+    alive = outcomes.start > 0
     while True:
         more = alive.copy()
-        more[told.next[alive[told.s] & ~told.done]] = True
+        more[outcomes.next[alive[outcomes.s] & ~outcomes.done]] = True
         if (more == alive).all():
             break
         alive = more
     ended = np.zeros(len(alive), dtype=bool)
-    ended[told.next[alive[told.s] & told.done]] = True
+    ended[outcomes.next[alive[outcomes.s] & outcomes.done]] = True
     return alive, ended
