@@ -172,13 +172,17 @@ def synthetic_linear(
     validate.table_fits("synthetic-linear", H, 2, A, digits + 2)
     alpha = np.random.default_rng(seed).integers(0, 2, size=H)
     norm = math.sqrt(digits + 1)
+    phi = np.empty((2, A, digits + 2))  # (b(a), delta, 1 - delta), of norm sqrt(digits + 1)
+    phi[:, :, :digits] = 2.0 * (np.arange(A)[:, np.newaxis] >> np.arange(digits)[::-1] & 1) - 1.0
+    phi[:, :, digits] = np.equal.outer(np.arange(2) == 0, np.arange(A) == 0)
+    phi[:, :, digits + 1] = 1.0 - phi[:, :, digits]
     mu = np.zeros((H, digits + 2, 2))
     theta = np.zeros((H, digits + 2))
     for h in range(H):
         mu[h, digits, alpha[h]] = mu[h, digits + 1, 1 - alpha[h]] = norm
         theta[h, digits:] = norm * np.array([r, 1 - r])
     return LinearMDP(
-        _digit_features(A, digits) / norm,
+        phi / norm,
         mu,
         theta,
         H,
@@ -186,18 +190,6 @@ def synthetic_linear(
         name="synthetic-linear",
         parameters={"horizon": H, "actions": A, "reward": r, "seed": seed},
     )
-
-
-def _digit_features(actions: int, digits: int) -> Array:
-    """(b(a), delta, 1 - delta), of norm sqrt(digits + 1)."""
-    phi = np.zeros((2, actions, digits + 2))
-    places = np.arange(digits - 1, -1, -1)
-    for a in range(actions):
-        phi[:, a, :digits] = 2.0 * (a >> places & 1) - 1.0
-        for s in (0, 1):
-            delta = float((s == 0) == (a == 0))
-            phi[s, a, digits:] = delta, 1.0 - delta
-    return phi
 
 
 def low_rank(

@@ -80,7 +80,8 @@ class LinearMixtureMDP(TabularMDP):
             )
         weights = _stages(theta, "theta", H, phi.shape[3])
         bound = _norm_bound(weights, theta_norm, "theta", 1.0 if simplex else None)
-        if validate.flag(simplex, "simplex") and ((weights < 0).any() or _off_simplex(weights)):
+        off = (weights < 0).any(axis=1) | (np.abs(weights.sum(axis=1) - 1.0) > 1e-8)
+        if validate.flag(simplex, "simplex") and off.any():
             raise InvalidInput("theta is declared a probability vector, but it is not one")
         P = np.einsum("saxd,hd->hsax", phi, weights)
         P[np.abs(P) < 1e-15] = 0.0
@@ -153,10 +154,6 @@ def _stages(theta: npt.ArrayLike, name: str, horizon: int, dimension: int) -> Ar
             f"[{horizon}, {dimension}]"
         )
     return rows
-
-
-def _off_simplex(weights: Array) -> bool:
-    return bool((np.abs(weights.sum(axis=1) - 1.0) > 1e-8).any())
 
 
 def _norm_bound(theta: Array, declared: float | None, name: str, default: float | None) -> float:
