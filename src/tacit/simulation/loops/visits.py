@@ -281,22 +281,18 @@ class VisitRun(FusedRun):
     """UCB-VI, PSRL and OBI; the last two also with users who randomize their counts."""
 
     def _prepare(self) -> None:
-        problem, agent = self.problem, self.agent
-        statistic, task = agent.statistic, agent.task
+        agent, statistic, task = self.agent, self.agent.statistic, self.agent.task
         assert isinstance(statistic, VisitCounts)
-        H, size, pairs = problem.horizon, statistic.layout.size, task.pairs
+        size, pairs = statistic.layout.size, task.pairs
         additive = isinstance(agent.privatizer, LocalAdditive)
-        contribution, release = np.zeros(size, dtype=np.int64), np.zeros(size)
-        sums = np.zeros(size, dtype=np.int64)
+        contribution, sums = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        release = np.zeros(size)
+        own, totals, blocks = (
+            VisitTables(*statistic.tables(flat)) for flat in (contribution, sums, release)
+        )
         self.planning = _planning(agent)
         self.local = _local(agent.privatizer, self.planning.noise.kind, size)
-        self.raw = RawVisits(
-            contribution=contribution,
-            blocks=VisitTables(*statistic.tables(contribution)),
-            sums=sums,
-            totals=VisitTables(*statistic.tables(sums)),
-        )
-        blocks = VisitTables(*statistic.tables(release))
+        self.raw = RawVisits(contribution, own, sums, totals)
         rows = full_rows(*blocks.transitions.shape)
         if self.planning.listed:  # room for every next state, none of them seen
             rows = rows._replace(end=rows.begin.copy())
@@ -313,8 +309,8 @@ class VisitRun(FusedRun):
         self.plan = PlanTables(
             P=np.zeros(len(rows.succ)),
             rest=np.zeros(blocks.visits.shape if sampled else (0, 0)),
-            Q=np.full((H, len(pairs.action)), float(H)),
-            policy=np.zeros((H, problem.states), dtype=np.int64),
+            Q=np.full((task.horizon, len(pairs.action)), float(task.horizon)),
+            policy=np.zeros((task.horizon, self.problem.states), dtype=np.int64),
         )
 
     def _episodes(self, uniforms: Array) -> None:
