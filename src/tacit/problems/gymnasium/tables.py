@@ -135,11 +135,9 @@ def make_environment(id: str, options: dict[str, Any]) -> Any:
 
 def has_table(id: str) -> bool:
     """Whether the environment of that id tells its transition table."""
-    made = make_environment(id, {})
-    inner = made.unwrapped
-    tells = isinstance(getattr(inner, "P", None), dict) or _tells_dynamics(inner)
-    made.close()
-    return tells
+    with contextlib.closing(make_environment(id, {})) as made:
+        inner = made.unwrapped
+        return isinstance(getattr(inner, "P", None), dict) or _tells_dynamics(inner)
 
 
 def _tells_dynamics(inner: Any) -> bool:
@@ -148,21 +146,18 @@ def _tells_dynamics(inner: Any) -> bool:
 
 
 def _read_environment(id: str, options: dict[str, Any]) -> Outcomes:
-    environment = make_environment(id, options)
-    inner = environment.unwrapped
-    table = getattr(inner, "P", None)
-    if isinstance(table, dict):
-        outcomes = _from_table(inner, table)
-    elif _tells_dynamics(inner):
-        outcomes = _from_dynamics(inner.dynamics)
-    else:
-        raise InvalidInput(
-            f"gym:{id} does not expose its transition table `P`; only toy-text environments such "
-            "as FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do, and Sepsis/ICU-Sepsis-v2 its "
-            "`dynamics`; play:ID plays any"
-        )
-    environment.close()
-    return outcomes
+    with contextlib.closing(make_environment(id, options)) as environment:
+        inner = environment.unwrapped
+        table = getattr(inner, "P", None)
+        if isinstance(table, dict):
+            return _from_table(inner, table)
+        if _tells_dynamics(inner):
+            return _from_dynamics(inner.dynamics)
+    raise InvalidInput(
+        f"gym:{id} does not expose its transition table `P`; only toy-text environments such as "
+        "FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do, and Sepsis/ICU-Sepsis-v2 its `dynamics`; "
+        "play:ID plays any"
+    )
 
 
 def _from_table(inner: Any, table: Mapping[int, Any]) -> Outcomes:
