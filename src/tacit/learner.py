@@ -51,6 +51,13 @@ class BoundAgent:
         return self.privatizer.guarantee
 
     @property
+    def lifetime(self) -> LifetimeStatistic:
+        """The statistic, where it bounds what a person teaches in all their participations."""
+        statistic: Any = self.statistic
+        assert isinstance(statistic, LifetimeStatistic)
+        return statistic
+
+    @property
     def counts_everybody(self) -> bool:
         """Whether the last users are an item of the counter like all others, and not its close."""
         return isinstance(self.schedule, PlansPerRelease)
@@ -105,7 +112,7 @@ class Learner:
         self.release: Release | None = None
         self.memory: Memory | None = None
         if bounds_lifetimes(agent.statistic):
-            self.memory = self._lifetime.memory(people or agent.task.users)
+            self.memory = agent.lifetime.memory(people or agent.task.users)
 
     def publish(self, streams: Streams) -> Publication:
         """Release what was absorbed if it is time, plan, and put up the next entry.
@@ -171,12 +178,6 @@ class Learner:
         report = agent.privatizer.encode(self._contribution, publication, self.noise)
         self.absorb(report, publication.version)
 
-    @property
-    def _lifetime(self) -> LifetimeStatistic:
-        statistic: Any = self.agent.statistic
-        assert isinstance(statistic, LifetimeStatistic)
-        return statistic
-
     def add_people(
         self, lives: Lives, coins: IntArray, who: IntArray | None, out: IntArray
     ) -> None:
@@ -186,7 +187,7 @@ class Learner:
         """
         assert self.publication is not None and self.memory is not None
         people = self.memory.of(coins if who is None else who)
-        self._lifetime.add_people(lives, self.publication, coins, people, out)
+        self.agent.lifetime.add_people(lives, self.publication, coins, people, out)
 
     @cached_property
     def _contribution(self) -> IntArray:

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import product
@@ -24,9 +23,9 @@ from tacit.auditing.neighbours import Case, canaries, worst_cases
 from tacit.auditing.targets import AuditedSource
 from tacit.errors import InvalidInput
 from tacit.experiment import bind, resolve
-from tacit.learner import BoundAgent
+from tacit.learner import BoundAgent, Learner
 from tacit.planners.base import Streams
-from tacit.privacy import Guarantee, Query, SimulatedNoise
+from tacit.privacy import Guarantee, SimulatedNoise
 from tacit.problems.base import Problem
 from tacit.publication import Publication
 from tacit.simulation.runs.base import require_counts
@@ -280,6 +279,4 @@ def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Cas
 
 
 def _first_publication(bound: BoundAgent, rng: np.random.Generator) -> Publication:
-    secret, streams = bound.privatizer.init(), Streams(ties=rng, posterior=rng)
-    ask = partial(bound.privatizer.release, secret, noise=SimulatedNoise(rng))
-    return bound.planner.plan(bound.task, ask(Query(0)), ask, None, streams)
+    return Learner(bound, SimulatedNoise(rng)).publish(Streams(ties=rng, posterior=rng))

@@ -28,7 +28,6 @@ from tacit.privacy import Noise
 from tacit.privacy.base import AuditRecord
 from tacit.problems.base import Problem
 from tacit.publication import Publication
-from tacit.statistics.base import LifetimeStatistic
 from tacit.statistics.first_visits import trip
 from tacit.trajectory import Trajectory, together
 
@@ -128,12 +127,6 @@ def worst_lives(
     return dataclasses.replace(case, otherwise=_reaction(bound, case))
 
 
-def _lifetime(bound: BoundAgent) -> LifetimeStatistic:
-    statistic: Any = bound.statistic
-    assert isinstance(statistic, LifetimeStatistic)
-    return statistic
-
-
 def _with(bound: BoundAgent, case: LifeCase, lives: LifePair) -> LifeCase:
     made = dataclasses.replace(case, lives=lives, otherwise=lives)
     return dataclasses.replace(made, distance=distance(bound, made))
@@ -145,7 +138,7 @@ def _written(bound: BoundAgent, visits: int) -> list[LifePair]:
     One life begins at once, and has the time to do again what it did; the other one begins as late
     as it can, with nothing at all before. Where nothing is told apart in a life, the worst pair.
     """
-    if not _lifetime(bound).memory_size:
+    if not bound.lifetime.memory_size:
         one, two = bound.statistic.worst_pair()
         return [((one,) * visits, (two,) * visits)]
     pairs, lives = bound.task.pairs, []
@@ -175,7 +168,7 @@ def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
 
     The publications are those that ask for everything that the case asks for.
     """
-    statistic, begins = _lifetime(bound), batches_of(bound)
+    statistic, begins = bound.lifetime, batches_of(bound)
     memory = statistic.memory(1)
     out = np.zeros((len(begins), bound.statistic.layout.size), dtype=np.int64)
     for number, at in enumerate(case.at):
@@ -240,7 +233,7 @@ class RecordedLifetime(RecordedLearner):
     def __init__(self, agent: BoundAgent, noise: Noise, case: LifeCase, world: int) -> None:
         self._case, self._world = case, world
         super().__init__(agent, noise, [case.begin], [world])
-        self._unlived = self._lifetime.memory(1)
+        self._unlived = agent.lifetime.memory(1)
         self._plan: LifePair | None = None
         self._begins = [0]
         """How many releases there were before each period."""
@@ -268,7 +261,7 @@ class RecordedLifetime(RecordedLearner):
         other = np.zeros_like(own)
         unlived, coins = together([lived[1 - self._world][visit]]), np.array([self.served])
         memory = self._unlived.of(np.zeros(1, dtype=np.int64))
-        self._lifetime.add_people(unlived, publication, coins, memory, other)
+        self.agent.lifetime.add_people(unlived, publication, coins, memory, other)
         self._instead[0][-1][1 - self._world][:] += other - own
         self._send(own, publication, self.served)
 

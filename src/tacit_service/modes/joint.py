@@ -31,7 +31,6 @@ from tacit.publication import Publication
 from tacit.statistics.base import (
     BatchStatistic,
     Bounded,
-    LifetimeStatistic,
     Relation,
     bounds_lifetimes,
 )
@@ -89,7 +88,7 @@ class JointMode:
         self._periods = Periods(bound, self._boundaries, self._clock)
         self._people: People | None = None
         if bounds_lifetimes(bound.statistic):
-            self._people = People(self._vault, self._lifetime)
+            self._people = People(self._vault, bound.lifetime)
 
     @property
     def _keeping(self) -> bool:
@@ -202,15 +201,9 @@ class JointMode:
             self._statistic.add_many(together(lived), publication, ids, total)
         else:
             who = np.array([entry.row for entry in entries], dtype=np.int64)
-            known = people.memory.of(who)
-            self._lifetime.add_people(together(lived), publication, ids, known, total)
+            known, lifetime = people.memory.of(who), self._deployment.bound.lifetime
+            lifetime.add_people(together(lived), publication, ids, known, total)
         return total
-
-    @property
-    def _lifetime(self) -> LifetimeStatistic:
-        statistic: Any = self._statistic
-        assert isinstance(statistic, LifetimeStatistic)
-        return statistic
 
     # Release.
 
