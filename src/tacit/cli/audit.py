@@ -84,16 +84,12 @@ def _lines(title: str, result: AgentAudit) -> Iterator[str | Line]:
     for report in result.reports:
         yield f"  {_line(report)}"
     if result.exact_epsilon is not None:
-        yield (
-            "  exact: the probabilities of what one person sends give epsilon "
-            f"{result.exact_epsilon:.9g}"
-        )
+        exact = "the probabilities of what one person sends give epsilon"
+        yield f"  exact: {exact} {result.exact_epsilon:.9g}"
     for remark in result.remarks:
         yield f"  not audited: {remark}"
-    yield (
-        f"  verdict: {result.verdict} (all bounds hold together with confidence "
-        f"{result.confidence:g})"
-    )
+    sure = f"all bounds hold together with confidence {result.confidence:g}"
+    yield f"  verdict: {result.verdict} ({sure})"
     if result.verdict in _ADVICE:  # what it does not say, above all where little was seen
         yield f"  {_ADVICE[result.verdict]}"
     if any(report.learned for report in result.reports):

@@ -47,11 +47,9 @@ def guarantee(request: GuaranteeOptions) -> None:
     for file in files:
         plot_tradeoff(stated, file)
     content = {"guarantee": stated.to_json(), "forecast": expected.to_json()}
-    lines: list[str | Line] = [
-        Line(f"{agent.name} on {problem.name}", style="bold"),
-        *(f"  {line}" for line in lines_of(stated, expected)),
-    ]
-    tell(Told(content, lines, files), as_json=request.as_json)
+    title = Line(f"{agent.name} on {problem.name}", style="bold")
+    lines = (f"  {line}" for line in lines_of(stated, expected))
+    tell(Told(content, [title, *lines], files), as_json=request.as_json)
 
 
 def lines_of(guarantee: Guarantee, expected: NoiseForecast) -> list[str]:
@@ -68,10 +66,8 @@ def _forecasts(expected: NoiseForecast) -> Iterator[str]:
     for block, std in expected.noise_std.items():
         alike.setdefault(std, []).append(block)
     for std, blocks in alike.items():
-        needed = ", ".join(
-            f"{by_block[blocks[0]]:,} for {precision}"
-            for precision, by_block in expected.users_needed.items()
-        )
+        users = {precision: n[blocks[0]] for precision, n in expected.users_needed.items()}
+        needed = ", ".join(f"{n:,} for {precision}" for precision, n in users.items())
         yield (
             f"Forecast: after {expected.users:,} reports the noise in one cell of the average "
             f"{', '.join(blocks)} per report has standard deviation {std:.4g}; reports needed: "

@@ -109,10 +109,8 @@ def _word(parameter: dict[str, Any]) -> str:
 def _rows(what: str) -> list[dict[str, Any]]:
     """Agents or problems: Tacit's own, then those of other packages."""
     known = registry(what)
-    return [
-        *map(_row, entries(what)),
-        *(_foreign(entry, known) for entry in known.installed if entry.package),
-    ]
+    foreign = [_foreign(entry, known) for entry in known.installed if entry.package]
+    return [*map(_row, entries(what)), *foreign]
 
 
 def _laws() -> list[dict[str, Any]]:

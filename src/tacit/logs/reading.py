@@ -189,13 +189,9 @@ def _csv(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
 
 def _parquet(file: Path, mapped: LogMapping, exact: ExactNumbers) -> Iterator[Any]:
     """Pieces of a parquet file."""
-    yield from ds.dataset(file, format="parquet").to_batches(
-        columns=list(mapped.columns_read),
-        batch_size=PIECE,
-        use_threads=False,
-        batch_readahead=1,
-        fragment_readahead=1,
-    )
+    how = {"batch_size": PIECE, "use_threads": False, "batch_readahead": 1, "fragment_readahead": 1}
+    whole = ds.dataset(file, format="parquet")
+    yield from whole.to_batches(columns=list(mapped.columns_read), **how)
 
 
 def _check_columns(names: list[str], mapped: LogMapping, where: str) -> None:

@@ -244,9 +244,8 @@ def _linear_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> 
 
 
 def _scored_from_json(value: object, horizon: int, sizes: Mapping[str, int]) -> ParametricPolicy:
-    entries = strict_json.fields(
-        value, "policy", ("kind", "theta", "form", "sigma", "key"), ("shared",)
-    )
+    always = ("kind", "theta", "form", "sigma", "key")
+    entries = strict_json.fields(value, "policy", always, ("shared",))
     arrays = strict_json.arrays_from_json(strict_json.fields(entries["form"], "form", ARRAYS))
     return ParametricPolicy(
         scoring(sizes, arrays),
