@@ -274,13 +274,6 @@ class LearnerTarget(AuditedRuns):
         return RecordedLearner(self._bound, noise, self.people, worlds)
 
     @cached_property
-    def _known(self) -> bool:
-        """Whether the ratio is known: the privatizer says it, or its noise has a known density."""
-        privatizer, densities = self._bound.privatizer, ("gaussian", "laplace")
-        named = self.family == "gaussian" or privatizer.law(1).name in densities
-        return privatizer.has_likelihood or named
-
-    @cached_property
     def _width(self) -> int:
         """Numbers that one run can show at most; planners may choose how often to release."""
         bound, policy = self._bound, self.people[0].publication.policy
@@ -289,8 +282,11 @@ class LearnerTarget(AuditedRuns):
         return 1 + releases + bound.privatizer.answer_size + len(_numbers(policy))
 
     def score(self, outputs: Array) -> Array | None:
-        """The log-likelihood ratio, where it is known."""
-        return outputs[:, 0] if self._known else None
+        """The log-likelihood ratio, if the privatizer says it or its noise has a known density."""
+        privatizer = self._bound.privatizer
+        known = privatizer.has_likelihood or self.family == "gaussian"
+        known = known or privatizer.law(1).name in ("gaussian", "laplace")
+        return outputs[:, 0] if known else None
 
 
 class PersonTarget(LearnerTarget):

@@ -210,7 +210,6 @@ Epsilon = Annotated[float | None, number("Privacy asked for (private agents only
 Delta = Annotated[float | None, number("Likewise.", panel="Facts")]
 _EPISODES = "Users, one episode each; where people come back, participations."
 Episodes = Annotated[int, count(_EPISODES, "Size")]
-Runs = Annotated[int, count("Independent runs.", "Size")]
 Seed = Annotated[int, count("Root of the random streams.", "Size")]
 Workers = Annotated[int | None, count("Threads (default: one per core).")]
 Processes = Annotated[int | None, count("Local processes (default: one per core).")]

@@ -43,7 +43,7 @@ class RunOptions:
     reveal: options.Reveal = None
     prior: Path | None = options.path(_PRIOR, "Facts", "DIR")
     episodes: options.Episodes = 10_000
-    runs: options.Runs = 4
+    runs: int = options.count("Independent runs.", "Size", 4)
     seed: options.Seed = 0
     checkpoints: Any = options.option(_EVERY, "Size", "N", options.log_or_whole, "log")
     noise: str = options.option(

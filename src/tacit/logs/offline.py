@@ -48,6 +48,8 @@ ASSUMES = (
 )
 """What the guarantee of a release about a log rests on."""
 
+MECHANISM = "gaussian noise on sums over all people of a log, released once"
+
 EPISODES = (
     "every episode is treated as a person of its own, because a Minari data set does not say whose "
     "it is: nothing is promised about a person with several episodes"
@@ -211,13 +213,10 @@ def offline(
     publication = learner.publish(planner_streams(seed, 0))
     release = learner.release
     assert release is not None
+    people, labels = round(people_of(release)), mapped.task.labels
+    about = {"agent": learns.name, "data": mapped.name, **_chosen(learns)}
     papers = LearnedPolicy.of(
-        publication,
-        mapped.task,
-        held.guarantee,
-        round(people_of(release)),
-        names=mapped.task.labels,
-        about={"agent": learns.name, "data": mapped.name, **_chosen(learns)},
+        publication, mapped.task, held.guarantee, people, names=labels, about=about
     )
     return OfflineResult(
         policy=papers,
@@ -372,12 +371,8 @@ def absorbed(
     statistic.add(rows, total)
     source: Noise = SimulatedNoise(np.random.default_rng(seed)) if simulated else SecureNoise()
     secret = privatizer.absorb_sums(privatizer.init(), total, mapped.task.users, _NOBODY, source)
-    guarantee = dataclasses.replace(
-        privatizer.guarantee,
-        mechanism="gaussian noise on sums over all people of a log, released once",
-        noise={"std": privatizer.noise_std},
-        **whose,
-    )
+    whose |= {"mechanism": MECHANISM, "noise": {"std": privatizer.noise_std}}
+    guarantee = dataclasses.replace(privatizer.guarantee, **whose)
     return Absorbed(secret, source, guarantee.as_simulated() if simulated else guarantee, exact)
 
 
