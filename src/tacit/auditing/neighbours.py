@@ -194,8 +194,8 @@ def other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) ->
     """The same life but for one step, or for one stretch of equal steps."""
     states, actions, rewards = map(np.array, (life.states, life.actions, life.rewards))
     steps = slice(None) if rng.random() < 0.3 else slice(h := int(rng.integers(len(states))), h + 1)
+    kind = rng.integers(3)
     if isinstance(life, VectorTrajectory):
-        kind = rng.integers(3)
         if kind == 0:
             states[steps] = rng.choice([-1.0, 0.0, 1.0], size=states.shape[1]) * rng.random()
         elif kind == 1:
@@ -204,7 +204,6 @@ def other_step(bound: BoundAgent, life: Trajectory, rng: np.random.Generator) ->
             actions[steps] = rng.normal(size=actions.shape[1])
         return VectorTrajectory(states, actions, rewards)
     sizes = bound.task.sizes
-    kind = rng.integers(3)
     if kind == 0:
         states[steps] = rng.integers(sizes["states"])
     elif kind == 1:

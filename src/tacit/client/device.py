@@ -459,13 +459,8 @@ def _outcome(answer: Any, task_id: str, report_id: str) -> Delivery:
         (one,) = answer["outcomes"]
         if one["id"] != report_id or one["outcome"] not in OUTCOMES:
             raise ValueError
-        reason, detail = one.get("reason"), one.get("detail")
+        texts = (one.get("reason"), 60), (one.get("detail"), 500)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Unreachable("the collector's answer to a report cannot be read") from None
-    return Delivery(
-        report_id,
-        task_id,
-        one["outcome"],
-        None if reason is None else str(reason)[:60],
-        None if detail is None else str(detail)[:500],
-    )
+    reason, detail = (None if text is None else str(text)[:most] for text, most in texts)
+    return Delivery(report_id, task_id, one["outcome"], reason, detail)

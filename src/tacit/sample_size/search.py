@@ -204,9 +204,8 @@ class _Search:
                 timer.start()
         if timer is not None:
             timer.cancel()
-        refusals = [row.refused for row in rows if not row.measured]
-        if refusals and len(refusals) == len(rows) and refusals[0] is not None:
-            raise refusals[0]
+        if rows[0].refused is not None and not any(row.measured for row in rows):
+            raise rows[0].refused
         answers = [self._answer(row) for row in rows]
         guesses = extrapolate(answers)
         return [dataclasses.replace(a, extrapolated=guesses.get(a.epsilon or 0.0)) for a in answers]
