@@ -117,8 +117,7 @@ def _leave(
 
 def _text(column: Any) -> Any:
     """The bytes of every value as a text: nobody checks that they are UTF-8, for one may not be."""
-    kinds = (pa.types.is_primitive, pa.types.is_decimal)  # numbers, dates and truth
-    if any(kind(column.type) for kind in kinds):
+    if pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type):  # no text yet
         column = pc.cast(column, pa.string())
     return pc.cast(column, pa.large_binary())
 

@@ -38,8 +38,7 @@ def require_empty(folder: str | Path) -> Path:
 
 def save(result: OfflineResult, folder: str | Path) -> list[Path]:
     """Write policy, values and release into a folder."""
-    folder, release = require_empty(folder), result.release
-    mapped = result.mapped
+    folder, release, mapped = require_empty(folder), result.release, result.mapped
     public = {"task": task_to_json(mapped.task), "top": mapped.max_return, "source": release.source}
     public["ended"] = mapped.ended
     if result.guarantee.simulated:
