@@ -168,13 +168,8 @@ def _tacit(contest: SpeedContest, seed: int) -> float:
 
 def _peer(contest: SpeedContest, python: Path, seed: int, episodes: int | None = None) -> float:
     problem = contest.problem
-    order = {
-        "agent": contest.algorithm,
-        "P": problem.P[0].tolist(),
-        "R": problem.R[0].tolist(),
-        "initial": problem.initial.tolist(),
-        "horizon": problem.horizon,
-        "episodes": episodes or contest.theirs,
-        "seed": seed,
-    }
+    tables = {"P": problem.P[0], "R": problem.R[0], "initial": problem.initial}
+    order = {name: table.tolist() for name, table in tables.items()}
+    order |= {"agent": contest.algorithm, "horizon": problem.horizon, "seed": seed}
+    order |= {"episodes": episodes or contest.theirs}
     return float(ask(python, peer_rlberry.__file__, order, PEER)["microseconds"])

@@ -72,16 +72,10 @@ class CaseOutcome:
 
     def to_json(self, limit: float) -> dict[str, Any]:
         """Plain values."""
-        mean = self.mean
-        return {
-            "agent": self.agent,
-            "people": self.people,
-            "epsilon": self.epsilon,
-            "value": {"mean": mean.value, "ci95": [mean.low, mean.high]},
-            "values": list(self.values),
-            "beats": self.beats(limit),
-            "runs": len(self.values),
-        }
+        value = {"mean": self.mean.value, "ci95": [self.mean.low, self.mean.high]}
+        who = {"agent": self.agent, "people": self.people, "epsilon": self.epsilon}
+        runs = {"beats": self.beats(limit), "runs": len(self.values)}
+        return {**who, "value": value, "values": list(self.values), **runs}
 
 
 def online(
@@ -135,25 +129,18 @@ class HeadStart(NamedTuple):
 
     people: int  # in the log
     users: int  # the first ones
-    without: Interval
-    prior: Interval
+    regret_per_user: Interval
+    with_prior: Interval
 
 
 def declared(
     name: str, states: int, action: dict[str, Any], task: dict[str, Any], **more: Any
 ) -> LogMapping:
     """How the logs of a made-up world are declared."""
+    data, state = {"name": name, "people": 10_000_000}, [{"column": "state", "size": states}]
     columns = {column: column for column in ("person", "step", "reward", "propensity")}
-    return make_mapping(
-        {
-            "data": {"name": name, "people": 10_000_000},
-            "columns": columns,
-            "state": [{"column": "state", "size": states}],
-            "action": action,
-            "task": task,
-            **more,
-        }
-    )
+    facts = {"data": data, "columns": columns, "state": state, "action": action, "task": task}
+    return make_mapping({**facts, **more})
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +238,7 @@ def findings(
     """
     bar = references[limit]
     names = ["people in the log", "first users online", "regret per user", "with the log"]
-    rows = [[f"{one.people:,}", f"{one.users:,}", one.without, one.prior] for one in starts]
+    rows = [[f"{one.people:,}", f"{one.users:,}", *one[2:]] for one in starts]
     begins = f"tacit-joint that begins with a log, both at epsilon {outcomes[0].epsilon:g}"
     return {
         "study": name,
@@ -264,20 +251,18 @@ def findings(
             for (agent, level), n in needed(outcomes, bar, rule).items()
         ],
         "head_start": [
-            {
-                "people": one.people,
-                "users": one.users,
-                "regret_per_user": vars(one.without),
-                "with_prior": vars(one.prior),
-            }
-            for one in starts
+            {name: _plain(value) for name, value in one._asdict().items()} for one in starts
         ],
         "notes": notes,
         "tables": {
-            heading: [names, [[vars(x) if isinstance(x, Interval) else x for x in r] for r in rows]]
+            heading: [names, [[_plain(cell) for cell in row] for row in rows]]
             for heading, (names, rows) in {**(more or {}), begins: (names, rows)}.items()
         },
     }
+
+
+def _plain(cell: Any) -> Any:
+    return vars(cell) if isinstance(cell, Interval) else cell
 
 
 def collect(

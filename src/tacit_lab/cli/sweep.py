@@ -113,7 +113,8 @@ def _bar() -> Iterator[Watch]:
 
 
 def _json(done: SweepResult) -> dict[str, Any]:
-    rows = _rows(done)
+    rows, work = _rows(done), done.progress
+    failed = len(work.failures)
     configurations = [
         {key: described[key] for key in ("label", "problem", "agent", "episodes", "seeds")}
         | {"regret": rows[described["configuration"]]}
@@ -123,14 +124,9 @@ def _json(done: SweepResult) -> dict[str, Any]:
     return {
         "tacit": __version__,
         "out": str(done.sweep.folder),
-        "tasks": {
-            "total": done.progress.total,
-            "kept": done.progress.kept,
-            "ran": done.progress.ran,
-            "failed": len(done.progress.failures),
-        },
+        "tasks": {"total": work.total, "kept": work.kept, "ran": work.ran, "failed": failed},
         "configurations": configurations,
-        "failures": list(done.progress.failures),
+        "failures": list(work.failures),
         "files": [str(file) for file in done.files],
         "timing": {"seconds": done.seconds},
     }

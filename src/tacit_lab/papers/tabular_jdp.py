@@ -92,15 +92,9 @@ def parts(size: Size) -> list[Measurement]:
     }
     for place, (label, (agent, more, scales)) in product(places(size), learners.items()):
         problem, sizes, epsilon = PLACES[place]
-        parameters = {
-            "problem": problem,
-            "sizes": sizes,
-            "agent": agent,
-            "parameters": {"epsilon": epsilon, **more},
-            "scales": list(scales),
-            "episodes": size.episodes,
-            "runs": size.runs,
-        }
+        own = {"agent": agent, "parameters": {"epsilon": epsilon, **more}, "scales": list(scales)}
+        length = {"episodes": size.episodes, "runs": size.runs}
+        parameters = {"problem": problem, "sizes": sizes, **own, **length}
         key = f"{label}: {place}"
         measurements.append(Measurement(key, key, compare, parameters))
     return measurements

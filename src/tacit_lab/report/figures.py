@@ -230,14 +230,9 @@ def _picture(
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     width, height = (72 * inches for inches in SIZES[size])
     box = axes.get_position()
-    placed = {
-        "left": box.x0 * width,
-        "right": box.x1 * width,
-        "top": height - box.y1 * height,
-        "bottom": height - box.y0 * height,
-        "x": [float(end) for end in axes.get_xlim()],
-        "log": scale == "log",
-    }
+    placed: dict[str, Any] = {"left": box.x0 * width, "right": box.x1 * width}
+    placed |= {"top": height - box.y1 * height, "bottom": height - box.y0 * height}
+    placed |= {"x": [float(end) for end in axes.get_xlim()], "log": scale == "log"}
     return Picture(size, scale, _inline(text.getvalue(), name), placed)
 
 

@@ -220,16 +220,9 @@ def _sweep(folder: Path) -> ResultSet:
         number, seeds, users = facts["configuration"], facts["seeds"], int(facts["episodes"])
         if seeds:
             took = float(seconds[number])
-            more = {
-                "seed": seeds[0],
-                "requested_episodes": users,
-                "interrupted": False,
-                "timing": {
-                    "seconds": took,
-                    "episodes_per_second": len(seeds) * users / max(took, 1e-9),
-                },
-            }
-            result = Result.from_json({**facts, **more}, curves[number])
+            timing = {"seconds": took, "episodes_per_second": len(seeds) * users / max(took, 1e-9)}
+            more = {"seed": seeds[0], "requested_episodes": users, "interrupted": False}
+            result = Result.from_json({**facts, **more, "timing": timing}, curves[number])
             arms.append(Arm(result, tuple((seed, 0) for seed in result.seeds), facts["chosen"]))
     return ResultSet(
         name=str(sweep.manifest["name"]),

@@ -218,14 +218,9 @@ class SweepProgress:
     def note(self, done: Done[SweepTask]) -> None:
         """Count a task that was run, or that cannot be tried."""
         if done.failed:
-            failure = {
-                "label": done.task.spec.label,
-                "seed": done.task.spec.seed,
-                "error": done.outcome["error"],
-                "tries": done.tries,
-                "traceback": done.outcome["traceback"],
-            }
-            self.failures.append(failure)
+            spec, outcome = done.task.spec, done.outcome
+            facts = {"label": spec.label, "seed": spec.seed, "error": outcome["error"]}
+            self.failures.append({**facts, "tries": done.tries, "traceback": outcome["traceback"]})
         else:
             self.ran += 1
         self.watch(self)
