@@ -176,8 +176,8 @@ def test_the_reading_path_is_true() -> None:
 
 BUDGET = {
     "tacit": 33_750,
-    "tacit_lab": 6_900,
-    "tacit_service": 7_400,
+    "tacit_lab": 6_700,
+    "tacit_service": 7_300,
 }
 """Lines of code of every package: lowering is free, raising needs a sentence in CHANGELOG.md."""
 

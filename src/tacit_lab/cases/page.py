@@ -22,23 +22,16 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
     need("a page about a study", "report")
     findings = read_json(Path(folder) / FILE, f"{folder} holds no case study: it has no {FILE}")
     references = findings["references"]
-    rows = [
-        [
-            one["agent"],
-            f"{one['people']:,}",
-            f"{one['epsilon']:g}",
-            _mean(one),
-            f"{one['beats']} of {one['runs']}",
-        ]
-        for one in findings["outcomes"]
-    ]
-    from_ = [
-        [one["agent"], f"{one['epsilon']:g}", _people(one["people"])]
-        for one in findings["people_needed"]
-    ]
+    rows, from_ = [], []
+    for one in findings["outcomes"]:
+        level, wins = f"{one['epsilon']:g}", f"{one['beats']} of {one['runs']}"
+        rows.append([one["agent"], f"{one['people']:,}", level, _mean(one), wins])
+    for one in findings["people_needed"]:
+        people = "never, up to what was tried" if one["people"] is None else f"{one['people']:,}"
+        from_.append([one["agent"], f"{one['epsilon']:g}", people])
     tables = {
-        heading: (names, [[_cell(cell) for cell in row] for row in rows])
-        for heading, (names, rows) in findings["tables"].items()
+        heading: (names, [[_cell(cell) for cell in row] for row in cells])
+        for heading, (names, cells) in findings["tables"].items()
     }
     page = rendered(
         "study.html",
@@ -53,10 +46,6 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
         tables=tables,
     )
     return write_text(page_file(folder, out), page)
-
-
-def _people(number: int | None) -> str:
-    return "never, up to what was tried" if number is None else f"{number:,}"
 
 
 def _mean(outcome: Mapping[str, Any]) -> Interval:
