@@ -91,21 +91,18 @@ def report(
     """A contest in plain values, as ``tacit reproduce bench --json`` prints it."""
     rounds = 1 if quick else 5
     timed, missing = measure(contest, rounds, peer_python, watch)
+    contenders = []
+    for who, times in timed.items():
+        ratios = [a / b for a, b in zip(times, timed["tacit"], strict=True)]
+        own = {"who": who, "microseconds_per_episode": statistics.median(times)}
+        slower = {"times_slower": statistics.median(ratios), "range": [min(ratios), max(ratios)]}
+        contenders.append({**own, **slower})
     return {
         "algorithm": contest.algorithm,
         "problem": contest.words,
         "episodes": {"tacit": contest.ours, "others": contest.theirs},
         "rounds": rounds,
-        "contenders": [
-            {
-                "who": who,
-                "microseconds_per_episode": statistics.median(times),
-                "times_slower": statistics.median(ratios),
-                "range": [min(ratios), max(ratios)],
-            }
-            for who, times in timed.items()
-            for ratios in [[a / b for a, b in zip(times, timed["tacit"], strict=True)]]
-        ],
+        "contenders": contenders,
         "not_equal": list(contest.unequal),
         "missing": missing,
     }

@@ -166,17 +166,11 @@ def figures(*, as_json: bool) -> None:
     """``tacit list figures``: every figure with the time it takes."""
     from tacit_lab.figures import reproduction
 
-    rows = [
-        {
-            "name": figure.id,
-            "summary": figure.title,
-            "paper": figure.paper,
-            "quick": figure.quick.takes,
-            "full": figure.full.takes,
-            "paper_size": figure.at("paper").takes,
-        }
-        for figure in reproduction.figures
-    ]
+    rows = []
+    for figure in reproduction.figures:
+        facts = {"name": figure.id, "summary": figure.title, "paper": figure.paper}
+        takes = {"quick": figure.quick.takes, "full": figure.full.takes}
+        rows.append({**facts, **takes, "paper_size": figure.at("paper").takes})
     tell(Told({"figures": rows}, _listed(reproduction.figures)), as_json=as_json)
 
 

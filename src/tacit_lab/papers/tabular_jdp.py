@@ -120,11 +120,9 @@ def picture(evidence: Evidence) -> draw.Picture:
 
 def over(evidence: Evidence, one: str, two: str, place: str) -> Interval:
     """Mean regret of one over another's, give or take two standard errors of the logarithms."""
-    logs = [
-        np.log(np.maximum(evidence.arrays(f"{name}: {place}")["regret"], LEAST))
-        for name in (one, two)
-    ]
-    return mean(logs[0] - logs[1]).exponential()
+    regrets = [evidence.arrays(f"{name}: {place}")["regret"] for name in (one, two)]
+    first, second = np.log(np.maximum(regrets, LEAST))
+    return mean(first - second).exponential()
 
 
 @judging

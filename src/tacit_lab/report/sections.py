@@ -113,15 +113,11 @@ def _curves(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> 
     curves = figures.curves_of(sorted(longest(arms), key=lambda arm: place[arm.label]), style)
     seeds = sorted({len(curve.arm.pairs) for curve in curves})
     runs = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    data = [
-        {
-            "label": curve.arm.label,
-            "colour": curve.style.colour,
-            "episodes": curve.episodes.tolist(),
-            "mean": [float(f"{value:.4g}") for value in curve.mean],
-        }
-        for curve in curves
-    ]
+    data = []
+    for curve in curves:
+        means = [float(f"{value:.4g}") for value in curve.mean]
+        look = {"label": curve.arm.label, "colour": curve.style.colour}
+        data.append({**look, "episodes": curve.episodes.tolist(), "mean": means})
     several = any(curve.band for curve in curves)
     bands = "simultaneous 95% bands" if several else "no bands: one run has none"
     shown = Shown(
