@@ -26,6 +26,7 @@ from tacit.privacy.joint.batched import BatchSums
 from tacit.privacy.ledger import verify
 from tacit.statistics.base import Relation
 from tacit.statistics.log_sums import LoggedOutcomes, LoggedStages, LoggedVisits, WeightedReturns
+from tacit.task.task import table_sizes
 from tacit.trajectory import Log
 
 TASK = """
@@ -227,7 +228,7 @@ def test_nothing_that_one_person_writes_stops_the_reading_of_others(folder, kind
 
 def test_the_noise_of_replacing_a_person_covers_one_who_is_absent(folder) -> None:
     mapped = read_mapping("task.toml")
-    policy = np.full((3, 5, 2), 0.5)
+    policy = np.full(table_sizes(mapped.task), 0.5)
     statistics = [
         LoggedVisits(mapped.task, 3, mapped.max_return),
         LoggedStages(mapped.task, mapped.max_return),

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from logs.worlds import garnet, mapping
+from tacit.errors import InvalidInput
 from tacit.logs.mapping import make_mapping
 from tacit.logs.rows import arranged
 from tacit.statistics.base import Relation
@@ -207,6 +208,14 @@ def test_weighted_returns_attain_their_bound() -> None:
     assert np.allclose(sums, [[1, 1, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0.5, 0.5, 0.25, 0.25]])
     bound = statistic.sensitivity("l2", Relation.REPLACE_ONE)
     assert np.linalg.norm(sums[1] - sums[0]) == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("short", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_a_policy_of_another_shape_is_not_weighed(short: tuple[int, int, int]) -> None:
+    """Whole episodes are those of the task: compiled code would read beyond a shorter policy."""
+    policy = np.full(np.subtract((HORIZON, STATES, ACTIONS), short), 0.5)
+    with pytest.raises(InvalidInput, match="cannot be weighed against a log"):
+        WeightedReturns(small().task, policy, 2.0, 5.0)
 
 
 def test_tiny_chances_do_not_make_infinite_weights() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tacit.arrays import Array, IntArray
+from tacit.errors import InvalidInput
 from tacit.grid import STEPS
 from tacit.kernels.raw import log_rows
 from tacit.statistics.base import BoundedSum, Layout, Norm, counted, visits_moved
@@ -228,6 +229,11 @@ class WeightedReturns(LogStatistic):
     layout = Layout([PEOPLE, counted("weighted", 4)])
 
     def __init__(self, task: Task, policy: Array, most: float, max_return: float) -> None:
+        if policy.shape != (shape := table_sizes(task)):
+            raise InvalidInput(  # compiled code would read beyond its end
+                f"a policy of shape {list(policy.shape)} cannot be weighed against a log of a task "
+                f"of [horizon, states, actions] = {list(shape)}"
+            )
         self.task, self.policy, self.most, self.max_return = task, policy, most, max_return
 
     def add(self, log: Log, out: IntArray) -> None:
