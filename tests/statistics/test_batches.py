@@ -84,6 +84,8 @@ def test_who_took_part_is_as_private_as_what_they_did() -> None:
         for leak in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(RawDataLeak):
                 leak(secret)
+    memory.clear()
+    assert not people.taught.any() and not people.spent.any(), "a new period begins"
     with pytest.raises(InvalidInput, match="the memory of who taught what would need a table"):
         Memory(2**40, 2**20)
     assert people.taught is memory.taught and people.spent is memory.spent and not people.forget

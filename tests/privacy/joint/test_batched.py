@@ -1,5 +1,6 @@
 """Sums of separate batches: contract, law of the noise, and that too little noise is caught."""
 
+import dataclasses
 from typing import ClassVar
 
 import numpy as np
@@ -102,3 +103,12 @@ def test_a_user_is_in_one_release_only() -> None:
     assert empty.law.variance("visits") == 0.0, "and its law says so"
     with pytest.raises(InvalidInput, match="made once, in order"):
         privatizer.release(secret, Query(2), noise)
+
+
+def test_noise_that_the_grid_cannot_carry_and_sums_that_overflow_are_refused() -> None:
+    statistic = VisitCounts(TASK)
+    with pytest.raises(InvalidInput, match="too small for the grid"):
+        BatchSums(statistic, TASK, 1e-9, requested=(1.0, 1e-5))
+    crowded = dataclasses.replace(TASK, users=2**50)
+    with pytest.raises(InvalidInput, match="leave the 64-bit integers"):
+        BatchSums(VisitCounts(crowded), crowded, requested=(1.0, 1e-5))
