@@ -116,7 +116,7 @@ class Vault:
 
     def put(self, connection: sa.Connection, name: str, data: bytes) -> None:
         """Store a value in place of an older one."""
-        self.put_many(connection, {name: data})
+        connection.execute(_PUT, {"name": name, "data": self.seal(name, data)})
 
     def get_many(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, bytes]:
         """Those of some values that are stored; locked until the transaction ends."""
