@@ -174,3 +174,10 @@ def test_one_report_reaches_as_far_as_a_cell_of_full_weight() -> None:
     privatizer = made(VisitCounts(TASK))
     assert privatizer.max_increment == privatizer.message_bounds(None).max()
     assert privatizer.max_increment * 2.0**-24 > 12.0 * privatizer.noise_std
+
+
+def test_sums_that_could_overflow_are_refused() -> None:
+    many = dataclasses.replace(TASK, users=10**12)
+    with pytest.raises(InvalidInput, match="64-bit"):
+        made(VisitCounts(many), many)
+    made(VisitCounts(TASK), dataclasses.replace(TASK, users=10**6))

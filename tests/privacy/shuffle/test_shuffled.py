@@ -334,6 +334,10 @@ def test_colluders_and_participations_cost() -> None:
     again = shuffler(crowd=100, epsilon=1.0, delta=1e-6, participations=2)
     local = [p.guarantee.also[0].epsilon for p in (plain, spied, again)]
     assert spied.hidden == 40 and local[1] < local[0]
+    watched = Shuffled(plain.local, task(), crowd=100, colluders=60, requested=(1.0, 1e-6))
+    assert (
+        watched.guarantee.delta_at_requested_epsilon > 1e-6
+    )  # the same reports, fewer to hide among
     assert again.guarantee.epsilon == pytest.approx(1.0) and again.guarantee.participations == 2
     once = Crowd(100, 0.5, 1e-6 / (1 + math.exp(0.5)))
     assert Blanket((again.local.oracles[STEP],)).delta(once.users, once.epsilon) <= once.delta
