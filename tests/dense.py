@@ -7,6 +7,7 @@ import numpy as np
 from tacit.kernels.public import obi, planning, posterior, tacit_local
 from tacit.kernels.raw import cells, counts
 from tacit.task.pairs import full_rows, make_pairs, met_places
+from tacit.trajectory import Lives
 
 NONE = np.zeros((0, 0))
 
@@ -37,9 +38,14 @@ def _rows(P):
     return full_rows(*flat(P).shape)
 
 
+def _visited(reward, visits, transitions):
+    squares = np.zeros((0, visits.size))
+    return planning.VisitTables(flat(reward), squares, flat(visits), flat(transitions))
+
+
 def _induction(kernel, P, R, Q, V):
     pairs = all_pairs(*R.shape[1:])
-    kernel(pairs.first, *_rows(P), P.ravel(), NONE, flat(R), 0.0, flat(Q), V)
+    kernel(pairs.first, _rows(P), P.ravel(), NONE, flat(R), 0.0, flat(Q), V)
 
 
 def _greedy(kernel, Q, ties, actions):
@@ -49,36 +55,37 @@ def _greedy(kernel, Q, ties, actions):
 
 def _values(kernel, P, R, actions, V):
     number = all_pairs(*R.shape[1:]).number
-    kernel(number, *_rows(P), P.ravel(), flat(R), 0.0, actions, V)
+    kernel(number, _rows(P), P.ravel(), flat(R), 0.0, actions, V)
 
 
 def _stochastic(kernel, P, R, probabilities, V):
     pairs = all_pairs(*R.shape[1:])
-    model = (*_rows(P), P.ravel(), flat(R), 0.0)
+    model = (_rows(P), P.ravel(), flat(R), 0.0)
     kernel(pairs.first, pairs.action, *model, probabilities, V)
 
 
 def _optimistic(kernel, reward, visits, transitions, known, width, P, R):
     rows, out = _rows(transitions), P.reshape(-1)
-    sums = flat(reward), flat(visits), flat(transitions)
-    kernel(*sums, *rows, flat(known), width, out, flat(R))
+    sums = _visited(reward, visits, transitions)
+    kernel(sums, rows, flat(known), width, out, flat(R))
 
 
 def _sample(kernel, reward, squares, visits, transitions, known, prior, rng, P, R):
     rows, out = _rows(transitions), P.reshape(-1)
-    sums = flat(reward), flat(squares), flat(visits), flat(transitions)
-    kernel(*sums, *rows, flat(known), prior, rng, out, NONE, flat(R))
+    sums = planning.VisitTables(flat(reward), flat(squares), flat(visits), flat(transitions))
+    kernel(sums, rows, flat(known), prior, rng, out, NONE, flat(R))
 
 
 def _visits(kernel, states, actions, rewards, horizon, *out):
     pairs = all_pairs(*out[2].shape[1:])
-    kernel(states, actions, rewards, horizon, pairs.first, pairs.number, *map(flat, out))
+    lives, sums = Lives(states, actions, rewards), planning.VisitTables(*map(flat, out))
+    kernel(lives, horizon, pairs.first, pairs.number, sums)
 
 
 def _obi(kernel, reward, visits, transitions, *rest):
     pairs, *_, Q, V = all_pairs(*visits.shape[1:]), *rest
-    sums = flat(reward), flat(visits), flat(transitions)
-    kernel(pairs.first, *_rows(transitions), *sums, 0.0, *rest[:-2], flat(Q), V)
+    sums = _visited(reward, visits, transitions)
+    kernel(pairs.first, _rows(transitions), sums, 0.0, *rest[:-2], flat(Q), V)
 
 
 def _obi_values(kernel, reward, visits, transitions, noise, n, rule, Q, V):
@@ -95,7 +102,7 @@ def _noisy(kernel, given, rng, y, P, R):
 
 def _occupancy(kernel, first, users, P, actions, floor, f, steps):
     number = all_pairs(*P.shape[1:3]).number
-    kernel(first, users, number, *_rows(P), P.ravel(), actions, floor, f, steps)
+    kernel(first, users, number, _rows(P), P.ravel(), actions, floor, f, steps)
 
 
 def _mean(kernel, given, P, R):
@@ -109,7 +116,7 @@ def _directional(kernel, given, z, P, R, Q, V):
 
 def _stakes(kernel, given, f, P, V, policy, moves, rewards):
     number = all_pairs(*P.shape[1:3]).number
-    model = (*_rows(P), P.ravel())
+    model = (_rows(P), P.ravel())
     kernel(_met(given), f, number, *model, V, policy, flat(moves), flat(rewards))
 
 

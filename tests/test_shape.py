@@ -43,16 +43,6 @@ EXCEPTIONS = {
     "tacit.problems.lq.LQSystem.__init__",
     "tacit.problems.mixture.LinearMixtureMDP.__init__",
     "tacit.problems.tabular.TabularMDP.__init__",
-    # kernels: plain arrays, which numba passes faster than tuples of them
-    "tacit.kernels.public.first_visit_model.plan_pairs",
-    "tacit.kernels.public.lq_learning.model_responses",
-    "tacit.kernels.public.mixture.value_targeted_induction",
-    "tacit.kernels.public.mixture.vfree_induction",
-    "tacit.kernels.public.obi.obi_values",
-    "tacit.kernels.public.posterior.sample_model",
-    "tacit.kernels.raw.first_visits.add_first_returns",
-    "tacit.kernels.raw.first_visits.add_first_visits",
-    "tacit.kernels.raw.targets.add_value_targets",
 }
 """Functions that take more parameters than they should; this list may only shrink."""
 

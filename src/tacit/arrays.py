@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,17 @@ Arrays = dict[str, npt.NDArray[Any]]
 IndexArray = npt.NDArray[np.uint32]
 """Lists of states that kernels look up: unsigned, since compiled code need not ask whether an index
 is negative (measured: a third of the time of a plan)."""
+
+
+class Rows(NamedTuple):
+    """Where the next states of every pair lie in flat arrays, stage by stage.
+
+    Those of pair x at stage g are begin[g, x] <= i < end[g, x], in increasing order of ``succ``.
+    """
+
+    begin: IntArray  # [G, X]
+    end: IntArray  # [G, X]
+    succ: IndexArray  # [n]
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

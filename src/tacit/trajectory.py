@@ -68,6 +68,21 @@ class Lives(NamedTuple):
         raise RawDataLeak("Lives are raw user data and cannot be pickled or copied")
 
 
+class Attendees(NamedTuple):
+    """Who lived through some participations, with their memory: as private as they are."""
+
+    rows: IntArray  # by participation, the person's row in the memory
+    taught: npt.NDArray[np.uint8]
+    spent: IntArray
+    forget: bool  # every row is a person of their own, and the memory is blank again after it
+
+    def __repr__(self) -> str:
+        return f"Attendees(participations={len(self.rows)}, content hidden)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RawDataLeak("Attendees hold what people did and cannot be pickled or copied")
+
+
 class Log(NamedTuple):
     """Everything in a log, one row per step, people after one another: as private as each of them.
 

@@ -172,7 +172,7 @@ def test_what_the_first_users_are_excited_with_does_not_grow_with_those_to_come(
     bound = tacit.agent("tacit-control", epsilon=1.0).bind(problem.task(1_000_000, ["start"]))
     rng, facts = np.random.default_rng(0), linear_task(bound.task)
     gains = np.zeros((facts.H, facts.d, facts.n))
-    hoped = lq_design.prospect(facts, prior(facts), gains, TUNING, rng).worth
+    hoped = lq_design.prospect(facts, prior(facts), gains, TUNING, rng).idle
     users = drive(bound, lambda p: problem.rollout(p.policy, rng), noise(), streams(7))
     for publication in itertools.islice(users, 3):
         met = int(publication.context["done"]) + publication.users

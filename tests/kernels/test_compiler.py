@@ -236,7 +236,7 @@ P = np.eye(2)[[[0, 1], [1, 1]]]
 R = np.array([[0.0, 0.0, 1.0, 1.0]])
 Q, V, none = np.full((3, 4), np.inf), np.empty((4, 2)), np.zeros((0, 0))
 first, rows = np.array([0, 2, 4]), full_rows(1, 4, 2)
-planning.backward_induction(first, *rows, P.ravel(), none, R, 0.0, Q, V)
+planning.backward_induction(first, rows, P.ravel(), none, R, 0.0, Q, V)
 print(*V[0])
 from tacit import TabularMDP
 print(TabularMDP(P, R.reshape(2, 2), horizon=3).optimal_value())

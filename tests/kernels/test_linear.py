@@ -3,7 +3,7 @@
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.public.lsvi import factorise, feature_widths, optimistic_stage
+from tacit.kernels.public.lsvi import factorise, feature_widths, optimistic_values, solve_stage
 from tacit.kernels.raw.linear_sums import noisy_answer, weighted_regression
 
 RNG = np.random.default_rng(6)
@@ -34,7 +34,9 @@ def test_an_answered_stage_is_cut_at_both_ends() -> None:
     lam, factors, phi = regularised()
     answer, excess, widths = RNG.normal(size=D), RNG.random((H, D)), RNG.random((H, S * A))
     Q, V = np.full((H, S, A), np.nan), np.empty(S)
-    optimistic_stage(factors, excess, phi, 1, 9 * answer, 1.5, widths, 0.7, 2.0, Q, V)
+    own = np.empty(D)
+    solve_stage(factors, 1, 9 * answer - 1.5 * excess[1], own)
+    optimistic_values(phi, own, 1.5, widths[1], 0.7, 2.0, Q[1], V)
     w = np.linalg.solve(lam[1], 9 * answer - 1.5 * excess[1])
     raw = 1.5 + phi @ w + 0.7 * widths[1]
     expected = np.clip(raw, 0.0, 2.0).reshape(S, A)

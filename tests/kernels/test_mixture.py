@@ -12,6 +12,7 @@ from tacit.kernels.cholesky import (
     solve_transposed,
 )
 from tacit.kernels.public.mixture import (
+    FamilyRegression,
     StageRegressions,
     Widths,
     mirror_step,
@@ -101,27 +102,13 @@ def test_the_induction_is_the_specified_one(seed: int) -> None:
     none = StageRegressions(np.zeros((0, 1, 1)), np.zeros((0, 1, 1)), ones, ones, ISOMETRIC)
     reward = np.broadcast_to(problem.R, (H, S, A)).copy()
     Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
-    value_targeted_induction(
-        transitions,
-        widths,
-        p.phi,
-        p.block,
-        none,
-        widths,
-        np.ones((S * A, 1)),
-        np.zeros(S * A, dtype=np.int64),
-        0.0,
-        reward,
-        np.arange(H, -1, -1.0),
-        True,
-        False,
-        np.zeros((0, S, A)),
-        work_space(S * A, 1, 4),
-        work_space(S * A, 1, 1),
-        Q,
-        V,
-        reach,
+    blank = np.ones((S * A, 1)), np.zeros(S * A, dtype=np.int64)
+    families = (
+        FamilyRegression(transitions, widths, p.phi, p.block, work_space(1, 4)),
+        FamilyRegression(none, widths, *blank, work_space(1, 1)),
     )
+    caps, greedy = np.arange(H, -1, -1.0), np.zeros((0, S, A))
+    value_targeted_induction(*families, 0.0, reward, caps, True, greedy, Q, V, reach)
     expected = specified(task, transitions, widths, reward, H, S, A)
     assert np.allclose(Q, expected[0]) and np.allclose(V, expected[1])
     assert len(np.unique(Q[0])) > 10 and np.median(Q[0]) < H
@@ -146,8 +133,8 @@ def test_transition_planning_recovers_the_optimum_from_exact_counts() -> None:
     Q, V = np.zeros((6, 4, 2)), np.zeros((7, 4))
     reward = np.broadcast_to(problem.R, (6, 4, 2)).copy()
     caps = np.arange(6, -1, -1.0)
-    transition_induction(counts, np.zeros_like(counts), reward, caps, 0.1, np.zeros(4), Q, V)
+    transition_induction(counts, np.zeros_like(counts), reward, caps, 0.1, Q, V)
     assert np.allclose(V, problem.optimal_values(), atol=1e-3)
     blind = np.zeros_like(counts)
-    transition_induction(blind, blind, reward, caps, 1.0, np.zeros(4), Q, V)
+    transition_induction(blind, blind, reward, caps, 1.0, Q, V)
     assert (V[:4] >= problem.optimal_values()[:4]).all()

@@ -10,7 +10,6 @@ from tacit.kernels.raw.rollout import (
     draw_next,
     draw_reward,
     rollout,
-    rollout_stochastic,
     uniforms_per_episode,
 )
 from tacit.kernels.sampling import draw
@@ -52,8 +51,8 @@ def test_kernels_equal_their_plain_originals(seed, rewards):
     for _ in range(20):
         u = rng.random(uniforms_per_episode(5))
         assert same(play(rollout, problem, policy, u), play(rollout.py_func, problem, policy, u))
-        compiled = play(rollout_stochastic, problem, cdf, u)
-        assert same(compiled, play(rollout_stochastic.py_func, problem, cdf, u))
+        compiled = play(rollout, problem, cdf, u)
+        assert same(compiled, play(rollout.py_func, problem, cdf, u))
         h, s, a = rng.integers([5, 4, 3])
         for function in (draw_reward, draw_next):
             args = (problem.truth, h, s, a, u[0])
@@ -159,8 +158,8 @@ def test_action_uniforms_matter_to_stochastic_policies_only():
     other[1::3] = 1 - other[1::3]
     expected = play(rollout, problem, policy, u)
     assert same(expected, play(rollout, problem, policy, other))
-    assert same(expected, play(rollout_stochastic, problem, sure, u))  # common random numbers
-    _, _, actions, _ = play(rollout_stochastic, problem, uniform, u)
+    assert same(expected, play(rollout, problem, sure, u))  # common random numbers
+    _, _, actions, _ = play(rollout, problem, uniform, u)
     assert actions.tolist() == [int(3 * x) for x in u[1::3]]
 
 

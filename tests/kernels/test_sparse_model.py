@@ -21,8 +21,9 @@ def counts(moves: np.ndarray, std: float) -> NoisyCounts:
 
 def model(moves: np.ndarray, std: float, mean: bool, rng: np.random.Generator) -> np.ndarray:
     """Next-state laws of the two pairs, as a table."""
-    P, R, (begin, end, succ) = np.zeros(10), np.zeros((1, 2)), full_rows(1, 2, 5)
-    listed_model(counts(moves, std), FIRST, mean, rng, begin, end, succ, P, R)
+    P, R, rows = np.zeros(10), np.zeros((1, 2)), full_rows(1, 2, 5)
+    listed_model(counts(moves, std), FIRST, mean, rng, rows, P, R)
+    begin, end, succ = rows
     laws = np.zeros((2, 5))
     for x in range(2):
         at = slice(begin[0, x], end[0, x])
@@ -52,10 +53,10 @@ def test_a_draw_allows_for_next_states_of_another_action() -> None:
 @pytest.mark.parametrize(("reports", "believed"), [(1.0, 0), (3.0, 1)])
 def test_one_stray_report_makes_no_pair_known(reports: float, believed: int) -> None:
     moves = np.array([[[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, reports, 0.0, 0.0]]])
-    known, (begin, end, succ) = np.zeros((1, 2), dtype=np.int64), full_rows(1, 2, 5)
-    list_next(counts(moves, 0.2), FIRST, True, begin, end, succ, known)
+    known, rows = np.zeros((1, 2), dtype=np.int64), full_rows(1, 2, 5)
+    list_next(counts(moves, 0.2), FIRST, True, rows, known)
     assert list(known[0]) == [0, believed]
-    assert list(end[0] - begin[0]) == [5, 1 if believed else 5]
+    assert list(rows.end[0] - rows.begin[0]) == [5, 1 if believed else 5]
 
 
 def test_where_one_action_pays_another_is_likelier_to() -> None:
@@ -66,8 +67,8 @@ def test_where_one_action_pays_another_is_likelier_to() -> None:
     seen = NoisyCounts(moves, rewards, tiny, tiny, unit, unit)
     rng, R = np.random.default_rng(4), np.zeros((2000, 1, 4))
     for row in R:
-        begin, end, succ = full_rows(1, 4, 2)
-        listed_model(seen, np.array([0, 2, 4]), False, rng, begin, end, succ, np.zeros(8), row)
+        first, rows = np.array([0, 2, 4]), full_rows(1, 4, 2)
+        listed_model(seen, first, False, rng, rows, np.zeros(8), row)
     pays = np.mean(R[:, 0] > 0.2, axis=0)
     assert pays[0] == 1.0 and pays[2] == 0.0
     assert pays[1] > 2.0 * pays[3] > 0.0

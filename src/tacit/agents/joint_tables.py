@@ -88,10 +88,10 @@ class _JointTable(TableAgent, CountedAgent):
         bound = self.bind(task)
         assert isinstance(bound.planner, JointTablePlanner)
         needed = bound.planner.break_even(task, bound.privatizer.law(1), float(task.horizon))
-        said = "never" if needed is None else f"after {needed:,} visits"
+        when = "never" if needed is None else f"after {needed:,} visits"
         return (
             f"bonus scale {self.scale:g}: the bonus of a pair (s, a) at a stage falls below the "
-            f"largest possible value H = {task.horizon} {said}; {task.users:,} users are planned",
+            f"largest possible value H = {task.horizon} {when}; {task.users:,} users are planned",
             "every stage has tables of its own, as published, also where stages are declared alike",
         )
 

@@ -37,12 +37,7 @@ def plus_bonus(d: int, H: int, K: int, beta: float) -> PlusBonus:
     ridge = 1.0 / H**2
     log = math.log(d * H * K / (beta * ridge))
     first = math.log(1 + d * K * H / (beta * ridge))
-    return PlusBonus(
-        hat=H * math.sqrt(d * ridge) + math.sqrt(d) * first,
-        check=H * math.sqrt(d * ridge) + math.sqrt(d**3) * H * log,
-        square=H**2 * math.sqrt(d * ridge) + math.sqrt(d**3) * H**2 * log,
-        theory=True,
-    )
+    return PlusBonus.theorem(d, H, ridge, 1.0, (first, log))
 
 
 def tuned_plus(scale: float, H: int) -> PlusBonus:

@@ -158,17 +158,8 @@ def plus_constants(sizes: Sizes, rho: float) -> PlusConstants:
     ridge = math.sqrt(8 * d * H * K / rho) * (2 + (math.log(5 * H / p) / d) ** (2 / 3))
     bound = 4 * H * math.sqrt(d * H * K / rho * math.log(10 * d * K * H / p))
     inside = H * K**4 * bound**2 * d / (p * ridge)
-    log = math.log(inside)
-    return PlusConstants(
-        ridge,
-        bound,
-        PlusBonus(
-            hat=H * bound * math.sqrt(d * ridge) + math.sqrt(d) * math.log1p(inside),
-            check=H * bound * math.sqrt(d * ridge) + math.sqrt(d**3) * H * log,
-            square=H**2 * bound**2 * math.sqrt(d * ridge) + math.sqrt(d**3) * H**2 * log,
-            theory=True,
-        ),
-    )
+    logs = math.log1p(inside), math.log(inside)
+    return PlusConstants(ridge, bound, PlusBonus.theorem(d, H, ridge, bound, logs))
 
 
 @dataclass(frozen=True)

@@ -95,13 +95,13 @@ class TacitSearch(SearchAgent, PrivateAgent):
         planner, size = bound.planner, bound.schedule(0)
         assert isinstance(planner, SearchPlanner)
         error = planner.errors.sd(0, size) * math.sqrt(d)
-        told = [f"{math.ceil(task.users / size)} batches of {size:,} people, {d} parameters"]
+        notes = [f"{math.ceil(task.users / size)} batches of {size:,} people, {d} parameters"]
         if error > 2.0 * planner.tuning.tau:
-            told.append(
+            notes.append(
                 f"the error of a batch's gradient is {error:.2g} where {planner.tuning.tau:g} is "
                 "wanted: more people, fewer parameters or a larger epsilon would help"
             )
-        return tuple(told)
+        return tuple(notes)
 
 
 def searching(

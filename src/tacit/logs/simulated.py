@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
-from tacit.kernels.raw.rollout import Truth, rollout_stochastic, uniforms_per_episode
+from tacit.kernels.raw.rollout import Truth, rollout, uniforms_per_episode
 from tacit.planners.evaluation.draws import action_chances
 from tacit.policies.base import Policy
 from tacit.problems.tabular import TabularMDP, cumulative
@@ -56,4 +56,4 @@ def _live(
 ) -> None:
     """One episode per row of uniforms."""
     for row in range(u.shape[0]):
-        rollout_stochastic(truth, cdf, u[row], states[row], actions[row], rewards[row])
+        rollout(truth, cdf, u[row], states[row], actions[row], rewards[row])

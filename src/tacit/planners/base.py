@@ -9,17 +9,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import Array, IntArray
-from tacit.kernels.public.planning import greedy
+from tacit.arrays import Array, IntArray, Rows
+from tacit.kernels.public.planning import VisitTables, greedy
+from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
-from tacit.task.pairs import Rows, full_rows, nonzero_rows
+from tacit.task.pairs import full_rows, nonzero_rows
 from tacit.task.task import Task
 
 Ask = Callable[[Any], Release]
 """Answered queries: a planner that needs one more number asks for it, and it is charged."""
 
+
+KEYS = 2**62
+"""Keys of public directions are drawn below it."""
 
 Context = Mapping[str, npt.NDArray[Any]]
 """What is published beside a policy."""
@@ -100,21 +104,48 @@ def greedy_actions(Q: Array, task: Task, streams: Streams) -> IntArray:
     return actions
 
 
-class ValuePlanner(ABC):
-    """Planners of tables that play greedily: a subclass works out how good actions look."""
+class QueryPlanner(ABC):
+    """Planners that may ask for more than the newest release: a subclass chooses a policy."""
 
     def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
     ) -> Publication:
+        """That policy, and what goes with it."""
+        policy, context = self.choose(task, release, ask, previous, streams)
+        return Publication(next_version(previous), policy, context)
+
+    @abstractmethod
+    def choose(
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
+        """The policy, and what is published beside it."""
+
+
+class ReleasePlanner(QueryPlanner):
+    """Planners that ask for nothing: a subclass makes a policy of the newest release."""
+
+    def choose(
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
+        """That policy."""
+        return self.policy(task, release, previous, streams)
+
+    @abstractmethod
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
+        """The policy, and what is published beside it."""
+
+
+class ValuePlanner(ReleasePlanner):
+    """Planners of tables that play greedily: a subclass works out how good actions look."""
+
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The policy that is greedy in the values."""
         Q, context = self.values(task, release, previous, streams)
-        policy = TabularPolicy(greedy_actions(Q, task, streams))
-        return Publication(next_version(previous), policy, context)
+        return TabularPolicy(greedy_actions(Q, task, streams)), context
 
     @abstractmethod
     def values(
@@ -131,28 +162,14 @@ def pair_rewards(task: Task) -> Array:
     return np.full((1 if task.homogeneous else task.horizon, len(pairs.action)), np.nan)
 
 
-class PairCounts(NamedTuple):
-    """Released counts of a task's pairs [G, X] and [G, X, S], and lists of next states."""
-
-    reward: Array
-    squares: Array
-    visits: Array
-    transitions: Array
-    rows: Rows
-
-
-def released_pairs(task: Task, release: Release, *, listed: bool) -> PairCounts:
-    """The blocks of visit counts; listed are the next states that were seen, or all of them."""
+def released_pairs(task: Task, release: Release, *, listed: bool) -> tuple[VisitTables, Rows]:
+    """Visits of a task's pairs, and lists of the next states that were seen, or of all."""
     blocks, X = release.blocks, len(task.pairs.action)
     visits = blocks["visits"].reshape(-1, X)
     table = blocks["transitions"].reshape(*visits.shape, -1)
-    return PairCounts(
-        blocks["reward"].reshape(-1, X),
-        blocks.get("reward_squares", np.zeros((0, X))).reshape(-1, X),
-        visits,
-        table,
-        nonzero_rows(table)[0] if listed else full_rows(*table.shape),
-    )
+    squares = blocks.get("reward_squares", np.zeros((0, X))).reshape(-1, X)
+    counts = VisitTables(blocks["reward"].reshape(-1, X), squares, visits, table)
+    return counts, nonzero_rows(table)[0] if listed else full_rows(*table.shape)
 
 
 MANY_STATES = 32

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.base import Context, ReleasePlanner, Streams
+from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -36,7 +37,7 @@ LEAST_SPREAD = 1e-4
 
 
 @dataclass(frozen=True)
-class FirstReturnPlanner:
+class FirstReturnPlanner(ReleasePlanner):
     """In every state the action whose users earned most, drawn towards the state's mean.
 
     Attributes:
@@ -45,14 +46,9 @@ class FirstReturnPlanner:
 
     explore: float
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """Greedy but for a falling share of steps; uniform where nothing is known."""
         (H, S, A), pairs = table_sizes(task), task.pairs
         policy = uniform_policy(H, S, A, pairs)
@@ -61,10 +57,10 @@ class FirstReturnPlanner:
             soft = TRIAL_SHARE * max(0.0, 1.0 - over) if streams.draws == 1 else 0.0
             best = best_pairs(task, release, streams)
             chances = policy.probabilities[0] * np.where(best >= 0, soft, 1.0)[:, np.newaxis]
-            found = best[best >= 0]
-            chances[pairs.state[found], pairs.action[found]] += 1.0 - soft
+            chosen = best[best >= 0]
+            chances[pairs.state[chosen], pairs.action[chosen]] += 1.0 - soft
             policy = StochasticPolicy(np.broadcast_to(chances, (H, S, A)))
-        return Publication(next_version(previous), policy, {})
+        return policy, {}
 
 
 def best_pairs(task: Task, release: Release, streams: Streams) -> IntArray:

@@ -18,13 +18,15 @@ from scipy.special import ndtri
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels.public.first_visit_model import (
+    PairModel,
     draw_next_states,
     expected_visits,
     find_next,
     plan_pairs,
 )
 from tacit.kernels.public.rewards import draw_rewards, fit_rewards
-from tacit.planners.base import Ask, Streams, next_version, pair_rewards
+from tacit.planners.base import Context, ReleasePlanner, Streams, pair_rewards
+from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy, uniform_policy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -144,7 +146,7 @@ class Model(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FirstVisitPlanner:
+class FirstVisitPlanner(ReleasePlanner):
     """Plays the best policy of a model that the release allows; explores, then exploits.
 
     Several publications are planned on one release. Exploring, next states and rewards are drawn
@@ -168,14 +170,9 @@ class FirstVisitPlanner:
     bold: bool = True
     _models: WeakKeyDictionary[Release, Model] = field(default_factory=WeakKeyDictionary)
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The next policy, and which pairs its users are asked for."""
         (H, S, A), pairs = table_sizes(task), task.pairs
         wanted = np.full(len(pairs.action), 2)
@@ -184,8 +181,7 @@ class FirstVisitPlanner:
             turn = int(previous.context["turn"][1]) + 1
         context = {"wanted": wanted, "turn": np.array([release.users, turn])}
         if release.law.scale("transitions") == 0.0:
-            policy = uniform_policy(H, S, A, pairs)
-            return Publication(next_version(previous), policy, context)
+            return uniform_policy(H, S, A, pairs), context
         if release not in self._models:
             self._models[release] = read_model(task, release, self.vast, not self.vast)
         model = self._models[release]
@@ -199,24 +195,22 @@ class FirstVisitPlanner:
             width = REDRAWN_NOISE
         elif rate < RARE_REWARD and not self.vast and 2.0 * EXPLORE_UNTIL <= done <= GIVE_UP_AT:
             width = float(streams.posterior.random() < DOUBTING_SHARE)
-        table, prob = self._choose(task, model, width, rate, streams)
+        table, drawn = self._choose(task, model, width, rate, streams)
         if self.capped:
             seen = np.empty(len(pairs.action))
-            chances = model.ptr, model.succ, prob, model.known
-            expected_visits(*chances, model.start, table, seen)
+            expected_visits(drawn, model.start, table, seen)
             context["wanted"] = _wanted(seen, model, self.refresh)
         actions = np.where(table >= 0, pairs.action[table], 0)
-        return Publication(next_version(previous), TabularPolicy(actions), context)
+        return TabularPolicy(actions), context
 
     def _outlook(self, task: Task, model: Model) -> tuple[bool, float]:
         """Whether a reward was found, and what an unknown pair may promise per step."""
         H, S, _ = table_sizes(task)
-        reward, prob = _mean(task, model)
+        mean = mean_model(task, model)
         V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
-        none = np.zeros(len(reward))
-        rows = task.pairs.first, model.ptr, model.succ, prob, reward, model.known
-        plan_pairs(*rows, none, 0.0, task.end_reward, none, _unknown(model, none), V, table)
-        largest = max(float((reward * model.known).max()), task.end_reward)
+        none = np.zeros(len(mean.reward))
+        plan_pairs(mean, none, 0.0, task.end_reward, none, _unknown(model, none), V, table)
+        largest = max(float((mean.reward * model.known).max()), task.end_reward)
         value = float(model.start @ V[0])
         if largest <= LEAST_REWARD or value <= 0.1 * largest:
             return False, 1.0
@@ -224,15 +218,15 @@ class FirstVisitPlanner:
 
     def _choose(
         self, task: Task, model: Model, width: float, rate: float, streams: Streams
-    ) -> tuple[IntArray, Array]:
-        """The best pairs [H, S] of a model, and its next states' chances.
+    ) -> tuple[IntArray, PairModel]:
+        """The best pairs [H, S] of a model that is drawn, and the draw.
 
         With a ``width`` that share of the noise is drawn again: ``REDRAWN_NOISE`` explores, 1
         doubts.
         """
         H, S, _ = table_sizes(task)
         X, explore = len(model.known), width == REDRAWN_NOISE
-        reward, prob = _mean(task, model)
+        drawn = mean_model(task, model)
         bonus, luck = np.zeros(X), np.zeros(X)
         if explore:
             luck = UNEXPLORED_REWARD_BONUS * streams.posterior.random(X) ** 2
@@ -241,17 +235,16 @@ class FirstVisitPlanner:
         if width > 0.0:
             counts = model.ptr, model.seen, model.sure, model.known
             weak = model.std <= SMALL_NOISE or rate < RARE_REWARD
-            draw_next_states(*counts, width * model.std, weak, streams.posterior, prob)
+            draw_next_states(*counts, width * model.std, weak, streams.posterior, drawn.prob)
             if len(model.posterior):
                 chances = model.posterior if explore else _flatter(model.posterior)
-                draw_rewards(model.atoms, chances, model.known, streams.posterior, reward)
+                draw_rewards(model.atoms, chances, model.known, streams.posterior, drawn.reward)
         V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
-        rows = task.pairs.first, model.ptr, model.succ, prob, reward, model.known, bonus
         jitter = 1e-7 * streams.ties.random(X)
         hope = rate if explore else 0.0
         unknown = np.zeros((0, 0)) if explore and self.bold else _unknown(model, luck)
-        plan_pairs(*rows, hope, task.end_reward, jitter, unknown, V, table)
-        return table, prob
+        plan_pairs(drawn, bonus, hope, task.end_reward, jitter, unknown, V, table)
+        return table, drawn
 
 
 def _unknown(model: Model, luck: Array) -> Array:
@@ -261,12 +254,12 @@ def _unknown(model: Model, luck: Array) -> Array:
     return np.stack([model.usual + luck, model.usual, model.usual])
 
 
-def _mean(task: Task, model: Model) -> tuple[Array, Array]:
+def mean_model(task: Task, model: Model) -> PairModel:
     """Mean rewards of pairs, and chances of next states by their counts."""
     prob = np.zeros(len(model.succ))
     nothing = np.random.default_rng(0)
     draw_next_states(model.ptr, model.seen, model.sure, model.known, -1.0, False, nothing, prob)
-    return model.mean.copy(), prob
+    return PairModel(task.pairs.first, model.ptr, model.succ, prob, model.mean.copy(), model.known)
 
 
 def _flatter(chances: Array) -> Array:

@@ -20,10 +20,10 @@ from tacit.kernels.public.joint_tables import (
     bonus_model,
     consistent_counts,
 )
-from tacit.kernels.public.mixture import mirror_step
 from tacit.kernels.public.obi import tail
-from tacit.planners.base import Ask, Context, Streams, ValuePlanner, least_count, next_version
-from tacit.planners.vtr import Rate, step_sizes
+from tacit.planners.base import Context, Streams, ValuePlanner, least_count
+from tacit.planners.vtr import Rate, mirror_descent
+from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
@@ -70,6 +70,10 @@ class JointTablePlanner(ValuePlanner):
         next_states = task.sizes["states"] if block == "transitions" else 1
         cells = self.releases * task.horizon * self.pairs(task) * next_states
         return self.bonus_scale * noise_bound(law, block, cells, self.beta)
+
+    def slack(self, task: Task, law: NoiseLaw) -> float:
+        """c e, of visits and of transitions alike."""
+        return max(self.noise(task, law, name) for name in ("visits", "transitions"))
 
     def counts(self, task: Task, release: Release) -> tuple[Array, Array]:
         """N(s, a) [H, X] and N(s, a, s') [H, X, S], as planned with."""
@@ -130,9 +134,9 @@ class PucbPlanner(JointTablePlanner):
 
     def error(self, task: Task, law: NoiseLaw) -> float:
         """c E; 0 before the first release."""
-        found = max(self.noise(task, law, name) for name in ("visits", "transitions"))
-        if self.epsilon is None or found == 0.0:
-            return found
+        slack = self.slack(task, law)
+        if self.epsilon is None or slack == 0.0:
+            return slack
         cells = self.pairs(task) * task.horizon
         logs = math.log((2.0 + task.sizes["states"]) * cells / self.beta)
         logs *= math.pow(math.log(task.users), 2.5)
@@ -145,7 +149,7 @@ class PucbPlanner(JointTablePlanner):
         L = math.log(4.0 * self.steps(task) / self.beta)
         root, noise = c * (H + 1) * math.sqrt(2.0 * L), 1.0 + S * H
         least = max(2.0 * E, 1.0)
-        return Bonus(0.0, least, root, E, 3.0 * noise * E, 2.0 * noise * E**2, 0.0, 0.0, 0.0, 0.0)
+        return Bonus(0.0, least, root, E, 3.0 * noise * E, 2.0 * noise * E**2)
 
 
 class PrivateUcbPlanner(JointTablePlanner):
@@ -162,7 +166,7 @@ class PrivateUcbPlanner(JointTablePlanner):
         E1, E2 = (self.noise(task, law, name) for name in ("visits", "transitions"))
         L = math.sqrt(2.0 * math.log(6.0 * self.pairs(task) * self.steps(task) / self.beta))
         one = 3.0 * E1 + H * (S * E2 + 2.0 * E1)
-        return Bonus(E1, -math.inf, c * (1.0 + H) * L, 0.0, one, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Bonus(shift=E1, root=c * (1.0 + H) * L, one=one)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,29 +179,18 @@ class PrivateUcbMirrorPlanner(PrivateUcbPlanner):
 
     rate: Rate
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """One exponential step per user served with the last Q, then evaluate the new policy."""
         pairs = task.pairs
         flags = pairs.spread(np.ones((1, len(pairs.action))), 0.0)
         flags[:, ~flags.any(axis=(0, 2))] = 1.0  # nobody acts where an episode has ended
         allowed = np.broadcast_to(flags, table_sizes(task))
-        weights = allowed / allowed.sum(axis=2, keepdims=True)
-        logits = np.where(allowed > 0.0, 0.0, -np.inf)
-        if previous is not None:
-            served = release.users - int(previous.context["users"])
-            logits = np.array(previous.context["logits"])
-            rate = served * step_sizes(task, self.rate)
-            mirror_step(logits, previous.context["Q"], rate, weights)
+        weights, logits = mirror_descent(task, release, previous, self.rate, allowed)
         Q = pairs.spread(self.evaluate(task, release, weights), 0.0)
         context = {"Q": Q, "logits": logits, "users": np.asarray(release.users)}
-        return Publication(next_version(previous), StochasticPolicy(weights), context)
+        return StochasticPolicy(weights), context
 
 
 class DpUcbviPlanner(JointTablePlanner):
@@ -208,10 +201,6 @@ class DpUcbviPlanner(JointTablePlanner):
     and M = m^2 (H^3 S A I^2 / n' + H^4 S^4 A^2 E^2 I^4 / n'^2 + H^6 S^4 A^2 I^4 / n'^2), n' the
     count of the next state. As published m = 1000, which leaves H^2; tight takes 1, and 1 for 20.
     """
-
-    def slack(self, task: Task, law: NoiseLaw) -> float:
-        """c e."""
-        return max(self.noise(task, law, name) for name in ("visits", "transitions"))
 
     def counts(self, task: Task, release: Release) -> tuple[Array, Array]:
         """Noisy counts made consistent."""
@@ -230,12 +219,8 @@ class DpUcbviPlanner(JointTablePlanner):
         # the kernel has one factor for both roots of variances: 2 here, and 4 there
         after = 4.0 * second**2 * (H**4 * E**2 + H**6) * S**4 * A**2 * log**4
         return Bonus(
-            shift=0.0,
-            least=-math.inf,
             root=c * math.sqrt(2.0 * log),
-            back=0.0,
             one=first * H * S * E * log,
-            two=0.0,
             spread=c * 2.0 * math.sqrt(log),
             most=2.0 * H,
             next=4.0 * second**2 * H**3 * S * A * log**2,

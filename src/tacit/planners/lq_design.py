@@ -62,18 +62,18 @@ class Prospect(NamedTuple):
 
     scale: float  # the multiple of the gains to act on
     loss: float  # expected regret per user of doing so
-    worth: float  # expected regret per user of doing nothing
+    idle: float  # expected regret per user of doing nothing
     price: float  # cost per user of excitation of amplitude 1
     curvature: Array  # [CURVED, D, D]
-    worths: Array  # [CURVED]
+    idle_regrets: Array  # [CURVED]
 
     def loss_after(self, sigmas: Array) -> Array:
         """Expected regret per user once the belief has covariance sigma, for several of them.
 
         Quadratic in the error while it is small, and never above doing nothing.
         """
-        errors = np.einsum("sij,cij->cs", self.curvature, sigmas) / self.worths
-        loss: Array = (self.worths * -np.expm1(-errors)).mean(axis=1)
+        errors = np.einsum("sij,cij->cs", self.curvature, sigmas) / self.idle_regrets
+        loss: Array = (self.idle_regrets * -np.expm1(-errors)).mean(axis=1)
         return loss
 
 
@@ -98,10 +98,10 @@ def prospect(
     return Prospect(
         scale=float(GAIN_SCALES[chosen]),
         loss=float(regret[:, chosen].mean()),
-        worth=float(regret[:, 0].mean()),
+        idle=float(regret[:, 0].mean()),
         price=float(excited.mean()),
         curvature=curvature,
-        worths=np.maximum(regret[:INFORMATION_MODELS, 0], 1e-12),
+        idle_regrets=np.maximum(regret[:INFORMATION_MODELS, 0], 1e-12),
     )
 
 
@@ -146,45 +146,19 @@ def design(
     least = 0.1 * max(float(values[-1]), 1e-12)
     whitener = (vectors / np.sqrt(np.maximum(values, least))) @ vectors.T
     misfit = float(np.trace(belief.sigma[: facts.n, : facts.n] @ spread[:, : facts.n])) / facts.H
-    blocks = _imagine(facts, belief, gains, path, whitener, instruments, tuning, rng)
+    projection = learning.Projection(belief.theta, path, whitener, instruments)
+    usual, norms = _imagine(facts, belief, gains, projection, tuning, rng)
     return Design(
         mean=mean,
         whitener=whitener,
         instruments=instruments,
-        usual=blocks.residual.mean(axis=0),
+        usual=usual,
         spread=spread,
         misfit=misfit,
         noise=float(np.trace(belief.W)) / facts.n + misfit,
-        sizes=blocks.sizes(instruments),
+        sizes=norms,
         quantile=tuning.quantile,
     )
-
-
-class _Blocks(NamedTuple):
-    """Unweighted contributions of imagined users, and what excitation would add to them."""
-
-    response: Array
-    cross: Array
-    excited: Array
-    residual: Array
-    q: Array
-    squares: Array
-    wrong: Array  # errors of the B part [USERS, d, n]
-
-    def sizes(self, instruments: Array) -> Array:
-        """Norms of the four blocks at every amplitude."""
-        pushed = np.einsum("hk,shd->skd", instruments, self.q) @ self.wrong
-        stirred = self.squares @ self.wrong
-        off = self.residual - self.residual.mean(axis=0)
-        tables = [
-            [
-                _norm(self.response + a * pushed),
-                _norm(self.cross),
-                _norm(self.excited + a * stirred),
-            ]
-            for a in (0.0, *AMPLITUDES)
-        ]
-        return np.array([np.stack([*table, _norm(off)], axis=1) for table in tables])
 
 
 def _norm(blocks: Array) -> Array:
@@ -196,12 +170,11 @@ def _imagine(
     facts: LinearTask,
     belief: Belief,
     gains: Array,
-    path: Array,
-    whitener: Array,
-    instruments: Array,
+    projection: learning.Projection,
     tuning: ControlTuning,
     rng: np.random.Generator,
-) -> _Blocks:
+) -> tuple[Array, Array]:
+    """Expected residuals [n, n], and norms of the four unweighted blocks at every amplitude."""
     H, n, d = facts.H, facts.n, facts.d
     normals = rng.standard_normal((IMAGINED_USERS, facts.D, n))
     models = np.empty_like(normals)
@@ -211,24 +184,16 @@ def _imagine(
     for user in range(IMAGINED_USERS):
         directions(key, user, q[user])
     factor = lower_root(belief.W * (n + 2))
-    response, cross = np.empty((IMAGINED_USERS, n, n)), np.empty((IMAGINED_USERS, n, n))
-    excited, residual = np.empty((IMAGINED_USERS, d, n)), np.empty((IMAGINED_USERS, n, n))
-    squares = np.empty((IMAGINED_USERS, d, d))
-    learning.model_responses(
-        models,
-        belief.theta,
-        gains,
-        facts.starts,
-        factor,
-        path,
-        whitener,
-        instruments,
-        q,
-        rng.standard_normal((IMAGINED_USERS, H, n + 2)),
-        response,
-        cross,
-        excited,
-        squares,
-        residual,
-    )
-    return _Blocks(response, cross, excited, residual, q, squares, models[:, n:] - belief.theta[n:])
+    shapes = (n, n), (n, n), (d, n), (d, d), (n, n)
+    blocks = learning.ResponseBlocks(*(np.zeros((IMAGINED_USERS, *shape)) for shape in shapes))
+    luck = rng.standard_normal((IMAGINED_USERS, H, n + 2))
+    learning.model_responses(models, projection, gains, facts.starts, factor, q, luck, blocks)
+    wrong = models[:, n:] - belief.theta[n:]  # what excitation adds is by errors of the B part
+    pushed = np.einsum("hk,shd->skd", projection.instruments, q) @ wrong
+    stirred, usual = blocks.squares @ wrong, blocks.residual.mean(axis=0)
+    cross, off = _norm(blocks.cross), _norm(blocks.residual - usual)
+    norms = [
+        (_norm(blocks.response + a * pushed), cross, _norm(blocks.excited + a * stirred), off)
+        for a in (0.0, *AMPLITUDES)
+    ]
+    return usual, np.array([np.stack(table, axis=1) for table in norms])

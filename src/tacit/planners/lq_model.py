@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,14 +11,12 @@ from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels.public import lq
-from tacit.planners.base import Ask, Context, Streams, next_version
+from tacit.planners.base import Context, ReleasePlanner, Streams
+from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
-
-KEYS = 2**62
-"""Keys of public directions are drawn below it."""
 
 
 class LinearTask(NamedTuple):
@@ -69,7 +68,8 @@ def linear_task(task: Task) -> LinearTask:
     )
 
 
-class MomentsPlanner(ABC):
+@dataclass(frozen=True, kw_only=True)
+class MomentsPlanner(ReleasePlanner):
     """Planners of linear systems that read a release of ``ControlMoments``.
 
     Attributes:
@@ -80,14 +80,9 @@ class MomentsPlanner(ABC):
     weight: float = 1.0
     off_diagonal: float = 2.0**0.5
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """A policy from the released M [D, D] and N [D, n]."""
         facts = linear_task(task)
         M = np.zeros((facts.D, facts.D))
@@ -95,8 +90,7 @@ class MomentsPlanner(ABC):
         scale = np.where(rows == columns, 1.0, self.off_diagonal)
         M[rows, columns] = M[columns, rows] = release.blocks["moment"] / scale
         moments = Moments(release.users, M, release.blocks["target"] / self.weight)
-        policy, context = self._policy(facts, moments, previous, streams.posterior)
-        return Publication(next_version(previous), policy, context)
+        return self._policy(facts, moments, previous, streams.posterior)
 
     @abstractmethod
     def _policy(

@@ -95,9 +95,9 @@ def served_so_far(facts: LinearTask, release: Release, previous: Publication, fi
         excited=blocks["excited"] / weights[2] if weights[2] else np.zeros((facts.d, facts.n)),
         residual=_residual(facts, blocks, context, release.users),
     )
-    old = logged(context)
-    if old is None:
-        return Served(*(np.asarray(item)[np.newaxis] for item in new))
+    if LOG + "users" not in context:
+        return Served(*(item[np.newaxis] for item in new))
+    old = (context[LOG + name] for name in Served._fields)
     return Served(*(np.concatenate([a, b[np.newaxis]]) for a, b in zip(old, new, strict=True)))
 
 
@@ -120,13 +120,6 @@ def _residual(
 
 
 LOG = "served "
-
-
-def logged(context: Mapping[str, npt.NDArray[Any]]) -> Served | None:
-    """The log in a publication's context."""
-    if LOG + "users" not in context:
-        return None
-    return Served(*(context[LOG + name] for name in Served._fields))
 
 
 def as_context(served: Served | None) -> dict[str, npt.NDArray[Any]]:

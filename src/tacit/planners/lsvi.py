@@ -6,6 +6,7 @@ one by one from a curator. Nothing here knows which data are behind them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +16,9 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels.public import lsvi
-from tacit.planners.base import Ask, Streams, greedy_actions, next_version
+from tacit.planners.base import Ask, Context, QueryPlanner, Streams, greedy_actions, next_version
 from tacit.planners.ridge import unit_direction, unpacked
+from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -181,26 +183,16 @@ def raised(matrices: Array, least: float) -> Array:
     return repaired
 
 
-def unchanged(previous: Publication) -> Publication:
-    """The next version of a publication that says the same."""
-    return Publication(previous.version + 1, previous.policy, previous.context)
-
-
 def greedy_in(
-    task: Task,
-    Q: Array,
-    previous: Publication | None,
-    streams: Streams,
-    context: Mapping[str, Any],
-) -> Publication:
+    task: Task, Q: Array, streams: Streams, context: Mapping[str, Any]
+) -> tuple[Policy, Context]:
     """The greedy policy of Q, ties drawn."""
-    arrays = {name: np.asarray(value) for name, value in context.items()}
     policy = TabularPolicy(greedy_actions(Q, task, streams))
-    return Publication(next_version(previous), policy, arrays)
+    return policy, {name: np.asarray(value) for name, value in context.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class LsviPlanner:
+class LsviPlanner(QueryPlanner):
     """Q_h = clip(<w_h, phi> + bonus |phi|_{Lam^-1}, 0, top), w_h = Lam^-1 sum phi (r + V_{h+1}).
 
     LSVI-UCB (docs/papers/linear_jdp.md#lsvi-ucb), Luyo's batches (#luyo) and, with ``switching``,
@@ -222,31 +214,24 @@ class LsviPlanner:
     switching: Switching | None = None
     stage_ranges: bool = True
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def choose(
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """Backward regression, or the same policy again."""
         H, S, A = table_sizes(task)
         d = feature_table(task).shape[2]
         tops = np.arange(H, 0, -1.0) if self.stage_ranges else np.full(H, float(H))
         if release.users == 0:
             Q = np.broadcast_to(tops[:, None, None], (H, S, A)).copy()
-            context: dict[str, Any] = {}
-            if self.switching is not None:
-                context = self.switching.first(H, d, self.ridge)
-            return greedy_in(task, Q, previous, streams, context)
+            first = {} if self.switching is None else self.switching.first(H, d, self.ridge)
+            return greedy_in(task, Q, streams, first)
         fit = Regression(task, release, self.ridge, self.least)
-        context = {}
+        marks: Mapping[str, Any] = {}
         if self.switching is not None:
             assert previous is not None
             if not self.switching.due(fit, previous):
-                return unchanged(previous)
-            context = self.switching.mark(fit, previous)
+                return previous.policy, previous.context
+            marks = self.switching.mark(fit, previous)
         fit.solve(asked=bool(self.asked.ranges))
         Q = np.empty((H, S, A))
         if self.asked.ranges:
@@ -257,27 +242,17 @@ class LsviPlanner:
             lsvi.backward_regression(
                 fit.factors, widths, fit.phi, table, reward, self.bonus, tops, Q
             )
-        return greedy_in(task, Q, previous, streams, context)
+        return greedy_in(task, Q, streams, marks)
 
     def _ask_backward(self, fit: Regression, version: int, tops: Array, ask: Ask, Q: Array) -> None:
         """Q from the last stage, one question per stage."""
-        V, widths = np.zeros(Q.shape[1]), self._widths(fit)
+        V, widths, w = np.zeros(Q.shape[1]), self._widths(fit), np.empty(fit.phi.shape[1])
         for h in reversed(range(len(Q))):
             answer, middle = self.asked.put(version, "value", h, V, ask)
             V = np.empty(Q.shape[1])
-            lsvi.optimistic_stage(
-                fit.factors,
-                fit.excess,
-                fit.phi,
-                h,
-                answer,
-                middle,
-                widths,
-                self.bonus,
-                tops[h],
-                Q,
-                V,
-            )
+            lsvi.solve_stage(fit.factors, h, answer - middle * fit.excess[h], w)
+            terms = middle, widths[h], self.bonus, tops[h]
+            lsvi.optimistic_values(fit.phi, w, *terms, Q[h], V)
 
     def _widths(self, fit: Regression) -> Array:
         """Zeros where there is no bonus to multiply them with."""
@@ -301,9 +276,20 @@ class PlusBonus:
     square: float
     theory: bool
 
+    @classmethod
+    def theorem(
+        cls, d: int, H: int, ridge: float, noise: float, logs: tuple[float, float]
+    ) -> PlusBonus:
+        """With a bound on the noise, and two logarithms: of the first factor and of the others."""
+        root, (first, log) = math.sqrt(d * ridge), logs
+        hat, check = (
+            H * noise * root + x for x in (math.sqrt(d) * first, math.sqrt(d**3) * H * log)
+        )
+        return cls(hat, check, H**2 * noise**2 * root + math.sqrt(d**3) * H**2 * log, True)
+
 
 @dataclass(frozen=True, eq=False)
-class LsviPlusPlanner:
+class LsviPlusPlanner(QueryPlanner):
     """Three regressions per switch: of V, of the pessimistic V and of V^2.
 
     The algorithm of docs/papers/linear_jdp.md#lsvi-ucb-plus-plus. As meant there Qhat only falls
@@ -328,30 +314,25 @@ class LsviPlusPlanner:
     asked: Asked = field(default_factory=Asked)
     monotone: bool = True
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def choose(
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """Backward regression at a switch; otherwise the same policy, and perhaps new weights."""
         if release.users == 0:
-            return self._first(task, previous, streams)
+            return self._first(task, streams)
         assert previous is not None
         fit = Regression(task, release, self.ridge, self.least)
         due = self.switching.due(fit, previous)
         if not due and not self.bonus.theory:
-            return unchanged(previous)
+            return previous.policy, previous.context
         fit.solve(asked=bool(self.asked.ranges))
         if due:
             return self._switch(task, fit, ask, previous, streams)
         context = dict(previous.context)
         context["weights"] = self._weights(task, fit, context)
-        return Publication(previous.version + 1, previous.policy, context)
+        return previous.policy, context
 
-    def _first(self, task: Task, previous: Publication | None, streams: Streams) -> Publication:
+    def _first(self, task: Task, streams: Streams) -> tuple[Policy, Context]:
         H, S, A = table_sizes(task)
         d = feature_table(task).shape[2]
         tops = np.broadcast_to(np.arange(H, 0, -1.0)[:, None, None], (H, S, A))
@@ -359,25 +340,18 @@ class LsviPlusPlanner:
             **self.switching.first(H, d, self.ridge),
             "Qhat": tops,
             "Qcheck": np.zeros((H, S, A)),
-            "mean": np.zeros((H, S * A)),
-            "low": np.zeros((H, S * A)),
-            "square": np.zeros((H, S * A)),
+            **dict.fromkeys(("mean", "low", "square"), np.zeros((H, S * A))),
         }
         if self.bonus.theory:
             width = np.linalg.norm(feature_table(task), axis=2) / np.sqrt(self.ridge)
             context["weights"] = 1.0 / np.broadcast_to(self._floor(task, d, width), (H, S, A))
         else:
             context["weights"] = np.full((H, S, A), 1.0 / H)
-        return greedy_in(task, tops.copy(), previous, streams, context)
+        return greedy_in(task, tops.copy(), streams, context)
 
     def _switch(
-        self,
-        task: Task,
-        fit: Regression,
-        ask: Ask,
-        previous: Publication,
-        streams: Streams,
-    ) -> Publication:
+        self, task: Task, fit: Regression, ask: Ask, previous: Publication, streams: Streams
+    ) -> tuple[Policy, Context]:
         H, S, A = table_sizes(task)
         known, unknown = task.known.get("reward"), "reward" not in task.known
         version = next_version(previous)
@@ -400,7 +374,7 @@ class LsviPlusPlanner:
             V, low = Qhat[h].max(axis=1), Qcheck[h].max(axis=1)
         context["weights"] = self._weights(task, fit, context)
         context |= self.switching.mark(fit, previous)
-        return greedy_in(task, Qhat, previous, streams, context)
+        return greedy_in(task, Qhat, streams, context)
 
     def _weights(self, task: Task, fit: Regression, context: dict[str, Any]) -> Array:
         """1 / sigma^2 [H, S, A].

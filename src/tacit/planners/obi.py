@@ -51,23 +51,14 @@ class UcbViPlanner(ValuePlanner):
     ) -> tuple[Array, Context]:
         """Optimistic backward induction on the released counts."""
         H, pairs = task.horizon, task.pairs
-        counts = released_pairs(task, release, listed=lists_seen(task, release.law))
+        counts, rows = released_pairs(task, release, listed=lists_seen(task, release.law))
         Q = np.full((H, len(pairs.action)), float(H))
         if previous is not None:
             Q = previous.context["Q"].reshape(Q.shape).copy()
-        P, R = np.empty(len(counts.rows.succ)), np.empty(Q.shape)
-        optimistic_model(
-            counts.reward,
-            counts.visits,
-            counts.transitions,
-            *counts.rows,
-            pair_rewards(task),
-            self.width(task),
-            P,
-            R,
-        )
+        P, R = np.empty(len(rows.succ)), np.empty(Q.shape)
+        optimistic_model(counts, rows, pair_rewards(task), self.width(task), P, R)
         V, none = np.empty((H + 1, task.sizes["states"])), np.zeros((0, 0))
-        backward_induction(pairs.first, *counts.rows, P, none, R, task.end_reward, Q, V)
+        backward_induction(pairs.first, rows, P, none, R, task.end_reward, Q, V)
         return Q, {"Q": Q.reshape(H, *pairs.shape())}
 
 
@@ -103,22 +94,10 @@ class ObiPlanner(ValuePlanner):
     ) -> tuple[Array, Context]:
         """Optimistic backward induction on the released tables."""
         (H, S, A), pairs = table_sizes(task), task.pairs
-        counts = released_pairs(task, release, listed=lists_seen(task, release.law))
-        Q = np.empty((H, len(pairs.action)))
-        obi_values(
-            pairs.first,
-            *counts.rows,
-            counts.reward,
-            counts.visits,
-            counts.transitions,
-            task.end_reward,
-            cell_noise(release.law),
-            release.users,
-            A,
-            self.rule,
-            Q,
-            np.empty((H + 1, S)),
-        )
+        counts, rows = released_pairs(task, release, listed=lists_seen(task, release.law))
+        Q, V = np.empty((H, len(pairs.action))), np.empty((H + 1, S))
+        law = cell_noise(release.law), release.users, A, self.rule
+        obi_values(pairs.first, rows, counts, task.end_reward, *law, Q, V)
         return Q, {}
 
     def break_even(self, task: Task, law: NoiseLaw, target: float) -> float:

@@ -16,11 +16,10 @@ from typing import Literal
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.public.first_visit_model import draw_next_states
 from tacit.kernels.public.pessimism import plan_low
-from tacit.planners.base import Ask, Streams, next_version
+from tacit.planners.base import Context, ReleasePlanner, Streams
 from tacit.planners.evaluation.draws import project
-from tacit.planners.first_visits import read_model
+from tacit.planners.first_visits import mean_model, read_model
 from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.publication import Publication
@@ -43,7 +42,7 @@ Pessimism = Literal["lower value", "apvi", "vapvi"]
 
 
 @dataclass(frozen=True)
-class OfflinePlanner:
+class OfflinePlanner(ReleasePlanner):
     """Plans once, on the one release about a log.
 
     Attributes:
@@ -56,25 +55,17 @@ class OfflinePlanner:
     ended: int = -1
     bonus_scale: float = 1.0
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The policy, on counts in which every visit has a next state; nothing in it is drawn."""
-        return Publication(next_version(previous), self._policy(task, release), {})
-
-    def _policy(self, task: Task, release: Release) -> Policy:
         seen = completed(release, self.ended)
         if self.kind != "lower value":
             regression = self.kind == "vapvi"
-            return apvi_policy(task, seen, self.bonus_scale, regression=regression)
+            return apvi_policy(task, seen, self.bonus_scale, regression=regression), {}
         if "outcomes" in seen.blocks:
-            return improved_policy(task, seen)
-        return pessimistic_policy(task, seen)
+            return improved_policy(task, seen), {}
+        return pessimistic_policy(task, seen), {}
 
 
 def people_of(release: Release) -> float:
@@ -125,13 +116,9 @@ def pessimistic_policy(task: Task, release: Release) -> TabularPolicy:
     """The policy with the best lower value in the model of the released transitions."""
     H, S, _ = table_sizes(task)
     model = read_model(task, release, vast=False, weak=False)
-    prob = np.zeros(len(model.succ))
-    chances = model.ptr, model.seen, model.sure, model.known, -1.0, False
-    draw_next_states(*chances, np.random.default_rng(0), prob)
-    visits = np.maximum(model.visits, model.std)
+    visits, mean = np.maximum(model.visits, model.std), mean_model(task, model)
     V, table = np.empty((H + 1, S)), np.empty((H, S), dtype=np.int64)
-    rows = task.pairs.first, model.ptr, model.succ, prob, model.mean, model.known
-    plan_low(*rows, visits, model.std, PESSIMISM_DEVIATIONS, task.end_reward, V, table)
+    plan_low(mean, visits, model.std, PESSIMISM_DEVIATIONS, task.end_reward, V, table)
     return TabularPolicy(np.where(table >= 0, task.pairs.action[table], 0))
 
 

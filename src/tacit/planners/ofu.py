@@ -16,7 +16,7 @@ from numpy.random import Generator
 from scipy.special import gammaincinv
 
 from tacit.arrays import Array
-from tacit.kernels.public.lq_optimism import best_dual_bound, descend
+from tacit.kernels.public.lq_optimism import Ellipsoid, best_dual_bound, descend
 from tacit.planners.base import Context
 from tacit.planners.lq_model import (
     LinearTask,
@@ -36,26 +36,6 @@ ITERATIONS = 100
 (``benchmarks/control.py`` times a solve)."""
 LEAST_EIGENVALUE_SHARE = 1e-3
 """Least eigenvalue of a released V, as a share of the largest. Not measured: others."""
-
-
-class Ellipsoid(NamedTuple):
-    """|Theta - centre|_V <= radius, with V = U diag(lam) U^T."""
-
-    centre: Array
-    lam: Array
-    U: Array
-    radius: float
-
-    @property
-    def V(self) -> Array:
-        """The matrix itself."""
-        matrix: Array = (self.U * self.lam) @ self.U.T
-        return matrix
-
-    def holds(self, theta: Array) -> bool:
-        """Whether a model is inside."""
-        rotated = self.U.T @ (theta - self.centre)
-        return float((self.lam[:, np.newaxis] * rotated**2).sum()) <= self.radius**2
 
 
 class Solution(NamedTuple):
@@ -148,29 +128,14 @@ def optimistic(
         return Solution(zero, float(np.trace(facts.Q @ (facts.X1 + (facts.H - 1) * facts.W))), True)
     best = Solution(within_unit(region.centre), math.inf, False)
     tried = [
-        Solution(start, _descend(facts, region, start, SURVEY), True)
+        Solution(start, descend(start, region, facts.setting, facts.H, SURVEY), True)
         for start in _starts(facts, region, previous, rng)
     ]
-    for found in sorted(tried, key=lambda solution: solution.value)[:KEPT]:
-        value = _descend(facts, region, found.theta, ITERATIONS)
+    for theta, _, _ in sorted(tried, key=lambda solution: solution.value)[:KEPT]:
+        value = descend(theta, region, facts.setting, facts.H, ITERATIONS)
         if value < best.value:
-            best = Solution(found.theta, value, True)
+            best = Solution(theta, value, True)
     return best
-
-
-def _descend(facts: LinearTask, region: Ellipsoid, theta: Array, iterations: int) -> float:
-    """Improve a model in place; its optimal cost, inf where the sets do not meet."""
-    return descend(
-        theta,
-        region.centre,
-        region.lam,
-        region.U,
-        region.radius,
-        facts.setting,
-        facts.H,
-        iterations,
-        1e-9,
-    )
 
 
 def _starts(
@@ -214,14 +179,8 @@ def _mixture(region: Ellipsoid, share: float) -> Ellipsoid:
 
 
 def _bound(facts: LinearTask, region: Ellipsoid, stepwise: bool) -> float:
-    return best_dual_bound(
-        region.centre,
-        (region.U / region.lam) @ region.U.T,
-        region.radius,
-        facts.setting,
-        facts.H,
-        stepwise,
-    )
+    centre, lam, U, radius = region
+    return best_dual_bound(centre, (U / lam) @ U.T, radius, facts.setting, facts.H, stepwise)
 
 
 @dataclass(frozen=True)
@@ -233,15 +192,11 @@ class OfuPlanner(MomentsPlanner):
     Attributes:
         ridge: regulariser and noise bounds.
         beta: failure probability.
-        weight: factor with which N was released.
-        off_diagonal: factor with which entries off the diagonal of M were released.
         certify: also publish a lower bound on the value of every solve.
     """
 
     ridge: Regulariser
     beta: float
-    weight: float = 1.0
-    off_diagonal: float = 2.0**0.5
     certify: bool = False
 
     def _policy(
@@ -249,14 +204,14 @@ class OfuPlanner(MomentsPlanner):
     ) -> tuple[LinearPolicy, Context]:
         region = confidence(facts, moments.M, moments.N, self.ridge, self.beta)
         before = None if previous is None else previous.context["theta"]
-        found = optimistic(facts, region, before, rng)
+        solution = optimistic(facts, region, before, rng)
         misses = 0 if previous is None else int(previous.context["misses"])
         context = {
-            "theta": found.theta,
+            "theta": solution.theta,
             "radius": np.array(region.radius),
-            "value": np.array(found.value),
-            "misses": np.array(misses + (not found.met)),
+            "value": np.array(solution.value),
+            "misses": np.array(misses + (not solution.met)),
         }
         if self.certify:
             context["bound"] = np.array(certificate(facts, region))
-        return LinearPolicy(certainty_gains(facts, found.theta, facts.gain)), context
+        return LinearPolicy(certainty_gains(facts, solution.theta, facts.gain)), context

@@ -37,27 +37,15 @@ class PosteriorPlanner(ValuePlanner):
         """Sample, then plan exactly in the sample."""
         (H, S, _), pairs = table_sizes(task), task.pairs
         listed = lists_seen(task, release.law)
-        counts = released_pairs(task, release, listed=listed)
-        P, R = np.empty(len(counts.rows.succ)), np.empty_like(counts.visits)
+        counts, rows = released_pairs(task, release, listed=listed)
+        P, R = np.empty(len(rows.succ)), np.empty_like(counts.visits)
         rest = np.empty_like(R) if listed else np.zeros((0, 0))
         known = pair_rewards(task)
 
         def draw() -> None:
-            sample_model(
-                counts.reward,
-                counts.squares,
-                counts.visits,
-                counts.transitions,
-                *counts.rows,
-                known,
-                self.prior,
-                streams.posterior,
-                P,
-                rest,
-                R,
-            )
+            sample_model(counts, rows, known, self.prior, streams.posterior, P, rest, R)
 
         averaged(draw, (P, rest, R), streams.draws)
         Q, V = np.full((H, len(pairs.action)), np.inf), np.empty((H + 1, S))
-        backward_induction(pairs.first, *counts.rows, P, rest, R, task.end_reward, Q, V)
+        backward_induction(pairs.first, rows, P, rest, R, task.end_reward, Q, V)
         return Q, {}

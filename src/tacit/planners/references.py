@@ -9,16 +9,8 @@ from numpy.random import Generator
 
 from tacit.arrays import Array
 from tacit.kernels.public.planning import backward_induction
-from tacit.planners.base import (
-    Ask,
-    Context,
-    Streams,
-    ValuePlanner,
-    next_version,
-    pair_rewards,
-)
+from tacit.planners.base import KEYS, Context, ReleasePlanner, Streams, ValuePlanner, pair_rewards
 from tacit.planners.lq_model import (
-    KEYS,
     LinearTask,
     Moments,
     MomentsPlanner,
@@ -26,6 +18,7 @@ from tacit.planners.lq_model import (
     inverted,
     within_unit,
 )
+from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
@@ -34,20 +27,14 @@ from tacit.task.pairs import nonzero_rows, rows_of_steps
 from tacit.task.task import Task, table_sizes
 
 
-class UniformPlanner:
+class UniformPlanner(ReleasePlanner):
     """Every action equally likely, whatever was released."""
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The uniform policy."""
-        policy = uniform_policy(*table_sizes(task), task.pairs)
-        return Publication(next_version(previous), policy)
+        return uniform_policy(*table_sizes(task), task.pairs), {}
 
 
 class OptimalPlanner(ValuePlanner):
@@ -68,24 +55,19 @@ class OptimalPlanner(ValuePlanner):
         R = pair_rewards(task)
         V = np.empty((task.horizon + 1, task.sizes["states"]))
         none = np.zeros((0, 0))
-        backward_induction(pairs.first, *rows, P, none, R, task.end_reward, Q, V)
+        backward_induction(pairs.first, rows, P, none, R, task.end_reward, Q, V)
         return Q, {}
 
 
-class IdlePlanner:
+class IdlePlanner(ReleasePlanner):
     """u = 0, whatever was released."""
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The zero policy."""
         gains = np.zeros((task.horizon, task.sizes["inputs"], task.sizes["states"]))
-        return Publication(next_version(previous), LinearPolicy(gains))
+        return LinearPolicy(gains), {}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
-from tacit.planners.base import Ask, Streams, greedy_actions, next_version
+from tacit.planners.base import Ask, Context, QueryPlanner, Streams, greedy_actions, next_version
+from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
 from tacit.release import Release, ValueQuery
@@ -105,7 +106,7 @@ class RidgeBlocks:
 
 
 @dataclass(frozen=True)
-class RidgePlanner:
+class RidgePlanner(QueryPlanner):
     """Value iteration by ridge regression that shrinks towards the top of the range.
 
     The prior of docs/papers/linear_jdp.md#b1. At stage h, where what is predicted is at most t, it
@@ -123,14 +124,9 @@ class RidgePlanner:
     prior: float
     floor: float
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def choose(
+        self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """Backward induction on the released sums."""
         H, S, A = table_sizes(task)
         known, version = task.known.get("reward"), next_version(previous)
@@ -147,7 +143,7 @@ class RidgePlanner:
             if known is not None:
                 Q[h] += known[h if len(known) > 1 else 0]
             V = Q[h].max(axis=1)
-        return Publication(version, TabularPolicy(greedy_actions(Q, task, streams)))
+        return TabularPolicy(greedy_actions(Q, task, streams)), {}
 
     def _fit(self, task: Task, release: Release) -> Ridge:
         _, S, A = table_sizes(task)

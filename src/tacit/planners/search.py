@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.planners.base import Ask, Streams, least_count, next_version
+from tacit.planners.base import KEYS, Context, ReleasePlanner, Streams, least_count
+from tacit.policies.base import Policy
 from tacit.policies.parametric import ParametricPolicy, parameters, scale_free, scoring
 from tacit.publication import Publication
 from tacit.release import Release
 from tacit.task.task import Task
-
-KEYS = 2**62
 
 
 @dataclass(frozen=True)
@@ -99,37 +98,25 @@ class ReturnWindow(NamedTuple):
     half: float
 
 
-class SearchPlanner:
+@dataclass(frozen=True)
+class SearchPlanner(ReleasePlanner):
     """Plans the next batch of a search: parameters, how much is tried out, and the window.
 
-    Args:
+    Attributes:
         errors: what is known of the noise before the first person.
         tuning: constants.
         whole: people of a batch where one that stays short is never opened.
         shared: how many directions people share; 0 if everybody has an own one.
     """
 
-    def __init__(
-        self,
-        errors: Errors,
-        tuning: SearchTuning = TUNING,
-        *,
-        whole: int | None = None,
-        shared: int = 0,
-    ) -> None:
-        self.errors = errors
-        self.tuning = tuning
-        self.whole = whole
-        self.shared = shared
+    errors: Errors
+    tuning: SearchTuning = TUNING
+    whole: int | None = None
+    shared: int = 0
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """The next batch; after the last one the policy that is left."""
         form = scoring(task.sizes, task.known)
         low, high = (float(end) for end in task.known["returns"])
@@ -153,7 +140,7 @@ class SearchPlanner:
         policy = ParametricPolicy(
             form, theta, task.horizon, sigma=sigma, key=key, shared=self.shared
         )
-        return Publication(next_version(previous), policy, state)
+        return policy, state
 
     def _begin(self, d: int, window: ReturnWindow) -> dict[str, Array]:
         return {
@@ -315,10 +302,10 @@ def _pooled(levels: Array) -> Array:
     """Several batches as one, weighed by their precision."""
     sds = levels[:, -2]
     weights = sds**-2 / (sds**-2).sum()
-    found: Array = weights @ levels
-    found[-2] = math.sqrt(float((weights**2 * sds**2).sum()))
-    found[-1] = levels[:, -1].max()
-    return found
+    pooled: Array = weights @ levels
+    pooled[-2] = math.sqrt(float((weights**2 * sds**2).sum()))
+    pooled[-1] = levels[:, -1].max()
+    return pooled
 
 
 def batch_size(users: int, d: int, errors: Errors, tuning: SearchTuning = TUNING) -> int:

@@ -15,8 +15,8 @@ import numpy as np
 from tacit.arrays import Array
 from tacit.kernels.public import lq
 from tacit.planners import lq_design
-from tacit.planners.base import Ask, Streams, next_version
-from tacit.planners.lq_model import KEYS, LinearTask, certainty_gains, inverted, linear_task
+from tacit.planners.base import KEYS, Ask, Streams, next_version
+from tacit.planners.lq_model import LinearTask, certainty_gains, inverted, linear_task
 from tacit.planners.lq_posterior import Belief, as_context, posterior, prior, served_so_far
 from tacit.policies.linear import LinearPolicy
 from tacit.publication import Publication
@@ -34,6 +34,15 @@ class ControlBatch(NamedTuple):
     users: int
     amplitude: float
     weights: Array
+
+
+class Situation(NamedTuple):
+    """What the next batch is planned on."""
+
+    facts: LinearTask
+    belief: Belief
+    outlook: lq_design.Prospect
+    made: lq_design.Design
 
 
 class TacitControlPlanner:
@@ -69,7 +78,7 @@ class TacitControlPlanner:
         outlook = lq_design.prospect(facts, belief, gains, self.tuning, rng)
         acting = outlook.scale * gains
         made = lq_design.design(facts, belief, acting, self.tuning, rng)
-        batch = self._batch(task, facts, belief, outlook, made, done, spent)
+        batch = self._batch(task, Situation(facts, belief, outlook, made), done, spent)
         lq.cap_gains(acting, facts.gain - batch.amplitude)
         policy = LinearPolicy(acting, amplitude=batch.amplitude, key=int(rng.integers(KEYS)))
         context = {
@@ -88,22 +97,14 @@ class TacitControlPlanner:
         }
         return Publication(next_version(previous), policy, context, users=batch.users)
 
-    def _batch(
-        self,
-        task: Task,
-        facts: LinearTask,
-        belief: Belief,
-        outlook: lq_design.Prospect,
-        made: lq_design.Design,
-        done: int,
-        spent: float,
-    ) -> ControlBatch:
+    def _batch(self, task: Task, on: Situation, done: int, spent: float) -> ControlBatch:
         """The plan of least predicted regret over all remaining users, if nothing else is learned.
 
         Excitation must be predicted to save 2% over not exciting, and keep within its budget: a
         share of what doing nothing costs the users met until the batch ends. What acting is worth
         is a guess at first, and few users are met on it.
         """
+        facts, _, outlook, made = on
         rest = max(task.users - done, 1)  # after the last user: as if one more would come
         tuning, collected = self.tuning, "noise" not in task.known
         first = max(SHORTEST_BATCH, int(np.ceil(tuning.first * self.noise_std / 2.0)))
@@ -116,7 +117,7 @@ class TacitControlPlanner:
         shortest = min(max(SHORTEST_BATCH, done // 4) if done else calm, longest)
         lengths = np.geomspace(shortest, longest, lq_design.BATCH_LENGTHS)
         lengths = np.unique(lengths.astype(np.int64))
-        allowed = tuning.budget * (done + lengths) * outlook.worth - spent
+        allowed = tuning.budget * (done + lengths) * outlook.idle - spent
         for number, amplitude in enumerate(lq_design.AMPLITUDES, start=1):
             price = outlook.price * amplitude**2
             affordable = [int(users) for users in lengths[lengths * price <= allowed]]
@@ -125,22 +126,15 @@ class TacitControlPlanner:
             for shares in lq_design.EXCITED_SHARES:
                 weights = made.weights(number, shares, collected)
                 plans += [ControlBatch(users, float(amplitude), weights) for users in affordable]
-        total = self._predicted(facts, belief, outlook, made, plans, rest)
+        total = self._predicted(on, plans, rest)
         best = int(total.argmin())
         calmest = int(total[: len(lq_design.UNEXCITED_SHARES)].argmin())
         chosen = plans[best if total[best] <= 0.98 * total[calmest] else calmest]
         return chosen._replace(users=rest) if rest < 1.2 * chosen.users else chosen
 
-    def _predicted(
-        self,
-        facts: LinearTask,
-        belief: Belief,
-        outlook: lq_design.Prospect,
-        made: lq_design.Design,
-        plans: list[ControlBatch],
-        rest: int,
-    ) -> Array:
+    def _predicted(self, on: Situation, plans: list[ControlBatch], rest: int) -> Array:
         """Regret of the batch, plus that of all users after it at what would then be known."""
+        facts, belief, outlook, made = on
         N = np.array([plan.users for plan in plans], dtype=np.float64)
         amplitude = np.array([plan.amplitude for plan in plans])
         weights = np.array([plan.weights for plan in plans])

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.kernels.public.mixture import StageRegressions, Widths, vfree_induction, work_space
+from tacit.kernels.public.mixture import (
+    FamilyRegression,
+    StageRegressions,
+    Widths,
+    vfree_induction,
+    work_space,
+)
 from tacit.kernels.public.planning import backward_induction
-from tacit.kernels.public.posterior import mark_tried, sample_joint_model
+from tacit.kernels.public.posterior import sample_joint_model
 from tacit.planners.base import Context, Streams, ValuePlanner, averaged, pair_rewards
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
@@ -50,8 +56,9 @@ class JointCountsPlanner(ValuePlanner):
         if previous is not None:
             assert isinstance(previous.policy, TabularPolicy)
             tried = previous.context["tried"].copy()
-            marks = tried.reshape(G, X)
-            mark_tried(previous.policy.actions, task.homogeneous, pairs.number, marks)
+            played = pairs.number[np.arange(S), previous.policy.actions]
+            stage, state = np.nonzero(played >= 0)
+            np.add.at(tried.reshape(G, X), (stage % G, played[stage, state]), 1)
         known, paid, paid_std = np.zeros((0, X)), np.zeros((G, X)), 0.0
         if "reward" in release.blocks:
             paid = release.blocks["reward"].reshape(G, X) / self.reward_scale
@@ -59,27 +66,19 @@ class JointCountsPlanner(ValuePlanner):
         else:
             known = np.ascontiguousarray(np.broadcast_to(pair_rewards(task), (G, X)))
         P, R = np.empty((G, X, S)), np.empty((G, X))
-        counts_std = _std(release, "transitions") / self.transition_scale
+        counts_std, marks = (
+            _std(release, "transitions") / self.transition_scale,
+            tried.reshape(G, X),
+        )
+        stds = self.width * counts_std, self.width * paid_std
 
         def draw() -> None:
-            sample_joint_model(
-                counts,
-                paid,
-                known,
-                tried.reshape(G, X),
-                counts_std,
-                paid_std,
-                self.width,
-                streams.posterior,
-                np.empty(S),
-                P,
-                R,
-            )
+            sample_joint_model(counts, paid, known, marks, *stds, streams.posterior, P, R)
 
         averaged(draw, (P, R), streams.draws)
         Q, V, none = np.full((H, X), np.inf), np.empty((H + 1, S)), np.zeros((0, 0))
         rows = full_rows(G, X, S)
-        backward_induction(pairs.first, *rows, P.ravel(), none, R, task.end_reward, Q, V)
+        backward_induction(pairs.first, rows, P.ravel(), none, R, task.end_reward, Q, V)
         return Q, {"tried": tried}
 
 
@@ -116,86 +115,60 @@ class VFreePlanner(ValuePlanner):
         self, task: Task, release: Release, previous: Publication | None, streams: Streams
     ) -> tuple[Array, Context]:
         """Greedy in the optimistic values."""
-        H, S, A = table_sizes(task)
-        g = self.geometry
-        d, d2 = g.phi.shape[2], g.varphi.shape[1]
-        transitions = self._regression(release, "gram", "target", d)
-        rewards = self._regression(release, "reward_gram", "reward_target", d2)
+        (H, S, A), g = table_sizes(task), self.geometry
         trace = float(np.trace(g.moments, axis1=1, axis2=2).max())
         lengths = (g.varphi**2).sum(axis=1).max()
-        p_widths = self._widths(task, release, ("gram", "target"), d, g.theta_norm, trace, 2**-0.5)
-        r_widths = self._widths(
-            task, release, ("reward_gram", "reward_target"), d2, g.reward_norm, lengths, 0.5
-        )
+        names, bounds = ("gram", "target"), (g.theta_norm, trace, 2**-0.5)
+        moves = self._family(task, release, names, g.phi, *bounds)
+        names, bounds = ("reward_gram", "reward_target"), (g.reward_norm, lengths, 0.5)
+        paid = self._family(task, release, names, g.varphi, *bounds)
+        facts = g.full, g.origin, g.offset, known_rewards(task), g.simplex, task.homogeneous
         Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
-        vfree_induction(
-            transitions,
-            p_widths,
-            g.phi,
-            g.full,
-            g.origin,
-            rewards,
-            r_widths,
-            g.varphi,
-            g.offset,
-            known_rewards(task),
-            g.simplex,
-            task.homogeneous,
-            work_space(S * A, 1, d),
-            work_space(1, 1, d2),
-            np.zeros(len(g.origin)),
-            Q,
-            V,
-        )
+        vfree_induction(moves, paid, *facts, np.zeros(len(g.origin)), Q, V)
         return Q, {}
 
-    def _regression(self, release: Release, gram: str, target: str, d: int) -> StageRegressions:
-        """Released cells back in their places; cells that were never sent are exact zeros."""
-        if gram not in release.blocks:
-            empty = np.ones(0)
-            return StageRegressions(
-                np.zeros((0, 1, 1)), np.zeros((0, 1, d)), empty, empty, math.sqrt(2)
-            )
-        stages = len(release.blocks[gram])
-        cells = np.zeros((stages, 1, d * (d + 1) // 2))
-        cells[:, 0, self.columns[gram]] = release.blocks[gram]
-        sums = np.zeros((stages, 1, d))
-        sums[:, 0, self.columns[target]] = release.blocks[target]
-        first, second = (np.full(stages, 1.0 / self.scales[name]) for name in (gram, target))
-        return StageRegressions(cells, sums, first, second, math.sqrt(2))
-
-    def _widths(
+    def _family(
         self,
         task: Task,
         release: Release,
-        families: tuple[str, str],
-        d: int,
+        names: tuple[str, str],
+        phi: Array,
         theta: float,
         trace: float,
         spread: float,
-    ) -> Widths:
-        stages = len(release.blocks[families[0]]) if families[0] in release.blocks else 0
-        s1, s2 = (self._std(release, name) for name in families)
+    ) -> FamilyRegression:
+        """Released cells back in their places; cells that were never sent are exact zeros.
+
+        ``theta`` bounds |theta|, ``trace`` the trace of a step's Gram matrix, ``spread`` a target.
+        """
+        d, blocks, stds = phi.shape[-1], release.blocks, []
+        ones = np.ones(len(blocks.get(names[0], ())))
+        gram, target = (np.zeros((len(ones), 1, size)) for size in (d * (d + 1) // 2, d))
+        for name, cells in zip(names, (gram, target), strict=True):
+            if name in blocks:
+                cells[:, 0, self.columns[name]] = blocks[name]
+            stds.append(_std(release, name) / self.scales[name] if name in blocks else 0.0)
+        first, second = (ones / self.scales.get(name, 1.0) for name in names)
         steps = task.users * (task.horizon if task.homogeneous else 1)
         union = self.releases * task.horizon / self.beta
         rows, columns = np.tril_indices(d)
-        sent = self.columns.get(families[0], np.zeros(0, dtype=np.int64))
+        sent = self.columns.get(names[0], np.zeros(0, dtype=np.int64))
         diagonal = bool((rows[sent] == columns[sent]).all())
         root = math.sqrt(2 * math.log(8 * union * (d if diagonal else 1)))
-        largest = s1 * (root if diagonal else math.sqrt(2 * d) + root)
+        largest = stds[0] * (root if diagonal else math.sqrt(2 * d) + root)
         reach = math.sqrt(d) + math.sqrt(2 * math.log(4 * union))
         shift = largest + self.ridge
-        ones = np.ones(stages)
-        return Widths(
+        fixed = math.sqrt(shift + largest) * theta + stds[1] * reach / math.sqrt(self.ridge)
+        widths = Widths(
             scale=self.bonus_scale,
             ridge=self.ridge,
             shift=shift * ones,
             spread=spread * ones,
             log=2 * math.log(task.horizon / self.beta),
             most=d * math.log1p(steps * trace / (d * self.ridge)) * ones,
-            fixed=(math.sqrt(shift + largest) * theta + s2 * reach / math.sqrt(self.ridge)) * ones,
-            direct=(shift * theta + math.hypot(s2, s1 * theta) * reach) * ones,
+            fixed=fixed * ones,
+            direct=(shift * theta + math.hypot(stds[1], stds[0] * theta) * reach) * ones,
         )
-
-    def _std(self, release: Release, name: str) -> float:
-        return _std(release, name) / self.scales[name] if name in release.blocks else 0.0
+        one_block = np.zeros(len(phi), dtype=np.int64)
+        regressions = StageRegressions(gram, target, first, second, math.sqrt(2))
+        return FamilyRegression(regressions, widths, phi, one_block, work_space(1, d))

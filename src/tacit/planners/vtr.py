@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.kernels.public import mixture
-from tacit.planners.base import Ask, Context, Streams, ValuePlanner, next_version
+from tacit.kernels.public.mixture import (
+    FamilyRegression,
+    StageRegressions,
+    mirror_step,
+    transition_induction,
+    value_targeted_induction,
+    work_space,
+)
+from tacit.planners.base import Context, ReleasePlanner, Streams, ValuePlanner
 from tacit.planners.widths import Sums, WidthRule
+from tacit.policies.base import Policy
 from tacit.policies.tabular import StochasticPolicy
 from tacit.publication import Publication
 from tacit.release import Release
@@ -30,47 +39,31 @@ class _Targeted:
     centre: bool
 
     def regressions(
-        self, task: Task, release: Release
-    ) -> tuple[mixture.StageRegressions, mixture.StageRegressions]:
-        """The released sums of transitions and of rewards (empty where rewards are known)."""
-        _, r, u = self.sums
-        rewards = np.zeros((0, r.blocks, 1)), np.zeros((0, r.blocks, r.width))
-        if "reward_gram" in release.blocks:
-            rewards = release.blocks["reward_gram"], release.blocks["reward_target"]
-        transitions = release.blocks["gram"], release.blocks["target"]
+        self, task: Task, release: Release, blocks: Mapping[str, Array]
+    ) -> tuple[FamilyRegression, FamilyRegression]:
+        """On the sums of transitions and of rewards (empty where rewards are known) in blocks.
+
+        Widths are those of the release, which need not hold these blocks.
+        """
+        p, r, u = self.sums
+        p_widths, r_widths = self.rule.widths(task, release, self.sums)
+        none = np.zeros((0, r.blocks, 1))
+        paid = blocks.get("reward_gram", none), blocks.get("reward_target", none)
+        transitions = StageRegressions(blocks["gram"], blocks["target"], u.gram, u.target, u.off)
+        rewards = StageRegressions(*paid, u.reward_gram, u.reward_target, u.off)
+        p_work, r_work = (work_space(family.blocks, family.width) for family in (p, r))
         return (
-            mixture.StageRegressions(*transitions, u.gram, u.target, u.off),
-            mixture.StageRegressions(*rewards, u.reward_gram, u.reward_target, u.off),
+            FamilyRegression(transitions, p_widths, p.phi, p.block, p_work),
+            FamilyRegression(rewards, r_widths, r.varphi, r.block, r_work),
         )
 
     def _evaluate(self, task: Task, release: Release, weights: Array) -> dict[str, Array]:
         """Q, V and the reach of V; ``weights`` without rows means the greedy value."""
         H, S, A = table_sizes(task)
-        p, r, _ = self.sums
-        transitions, rewards = self.regressions(task, release)
-        p_widths, r_widths = self.rule.widths(task, release, self.sums)
         Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
-        mixture.value_targeted_induction(
-            transitions,
-            p_widths,
-            p.phi,
-            p.block,
-            rewards,
-            r_widths,
-            r.varphi,
-            r.block,
-            float(r.offset),
-            known_rewards(task),
-            value_caps(task),
-            self.centre,
-            len(weights) > 0,
-            weights,
-            mixture.work_space(S * A, p.blocks, p.width),
-            mixture.work_space(S * A, r.blocks, r.width),
-            Q,
-            V,
-            reach,
-        )
+        moves, paid = self.regressions(task, release, release.blocks)
+        facts = float(self.sums.rewards.offset), known_rewards(task), value_caps(task)
+        value_targeted_induction(moves, paid, *facts, self.centre, weights, Q, V, reach)
         return {"Q": Q, "V": V, "reach": reach}
 
 
@@ -85,8 +78,8 @@ class ValueTargetedPlanner(_Targeted, ValuePlanner):
     ) -> tuple[Array, Context]:
         """Greedy in the optimistic values; they are published, since users regress on them."""
         _, S, A = table_sizes(task)
-        found = self._evaluate(task, release, np.zeros((0, S, A)))
-        return found["Q"], {"V": found["V"], "reach": found["reach"]}
+        values = self._evaluate(task, release, np.zeros((0, S, A)))
+        return values.pop("Q"), values
 
 
 def step_sizes(task: Task, rate: Rate) -> Array:
@@ -102,8 +95,24 @@ def step_sizes(task: Task, rate: Rate) -> Array:
     return sizes
 
 
+def mirror_descent(
+    task: Task, release: Release, previous: Publication | None, rate: Rate, allowed: Array
+) -> tuple[Array, Array]:
+    """Weights of actions and their logits [H, S, A]: one exponential step per user with the last Q.
+
+    At first all actions that are ``allowed`` (1, else 0) weigh the same.
+    """
+    weights = allowed / allowed.sum(axis=2, keepdims=True)
+    logits: Array = np.where(allowed > 0.0, 0.0, -np.inf)
+    if previous is not None:
+        served = release.users - int(previous.context["users"])
+        logits = np.array(previous.context["logits"])
+        mirror_step(logits, previous.context["Q"], served * step_sizes(task, rate), weights)
+    return weights, logits
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MirrorPlanner(_Targeted):
+class MirrorPlanner(_Targeted, ReleasePlanner):
     """Mirror-descent policy optimisation: LinOpt-PO (docs/papers/mixture_jdp.md#linopt-po).
 
     Attributes:
@@ -112,25 +121,15 @@ class MirrorPlanner(_Targeted):
 
     rate: Rate
 
-    def plan(
-        self,
-        task: Task,
-        release: Release,
-        ask: Ask,
-        previous: Publication | None,
-        streams: Streams,
-    ) -> Publication:
+    def policy(
+        self, task: Task, release: Release, previous: Publication | None, streams: Streams
+    ) -> tuple[Policy, Context]:
         """One exponential step per user served with the last Q, then evaluate the new policy."""
-        H, S, A = table_sizes(task)
-        logits, weights = np.zeros((H, S, A)), np.full((H, S, A), 1.0 / A)
-        if previous is not None:
-            served = release.users - int(previous.context["users"])
-            logits = previous.context["logits"].copy()
-            rate = served * step_sizes(task, self.rate)
-            mixture.mirror_step(logits, previous.context["Q"], rate, weights)
-        found = self._evaluate(task, release, weights)
-        context = {**found, "logits": logits, "users": np.asarray(release.users)}
-        return Publication(next_version(previous), StochasticPolicy(weights), context)
+        allowed = np.ones(table_sizes(task))
+        weights, logits = mirror_descent(task, release, previous, self.rate, allowed)
+        values = self._evaluate(task, release, weights)
+        context = {**values, "logits": logits, "users": np.asarray(release.users)}
+        return StochasticPolicy(weights), context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,20 +151,10 @@ class TransitionPlanner(ValuePlanner):
         """Greedy in the optimistic values."""
         H, S, A = table_sizes(task)
         counts = release.blocks["transitions"]
-        variances = np.broadcast_to(release.law.variance("transitions"), counts.shape)
+        variances = release.law.variance("transitions") + np.zeros(counts.shape)
         if task.homogeneous:
-            pooled, pooled_variances = np.zeros((1, S, A, S)), np.zeros((1, S, A, S))
-            mixture.pool_stages(counts, np.ascontiguousarray(variances), pooled, pooled_variances)
-            counts, variances = pooled, pooled_variances
+            counts, variances = (x.sum(axis=0, keepdims=True) for x in (counts, variances))
         Q, V = np.zeros((H, S, A)), np.zeros((H + 1, S))
-        mixture.transition_induction(
-            counts,
-            np.ascontiguousarray(variances),
-            known_rewards(task),
-            value_caps(task),
-            self.bonus_scale,
-            np.zeros(S),
-            Q,
-            V,
-        )
+        facts = known_rewards(task), value_caps(task)
+        transition_induction(counts, variances, *facts, self.bonus_scale, Q, V)
         return Q, {}

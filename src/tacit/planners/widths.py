@@ -42,7 +42,9 @@ class WidthRule(Protocol):
 
 
 def stage_std(release: Release, block: str, factor: Array) -> Array:
-    """Largest std of the noise in a cell of every stage, natural units."""
+    """Largest std of the noise in a cell of every stage, natural units; 0 where it has no cells."""
+    if block not in release.blocks:
+        return np.zeros(len(factor))
     variance = release.law.variance(block)
     if variance.ndim == 0:
         worst: Array = np.full(len(factor), float(variance))
@@ -88,10 +90,7 @@ class TightWidths:
     def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Privacy costs an additive term that decays like 1 / n, called W there."""
         p, r, units = sums
-        noises = [
-            stage_std(release, name, getattr(units, name)) if name in release.blocks else None
-            for name in ("gram", "target", "reward_gram", "reward_target")
-        ]
+        noises = [stage_std(release, name, getattr(units, name)) for name in Units._fields[:4]]
         p_reach, r_reach = reaches(task, p, r)
         return (
             self._family(task, p, p_reach, *noises[:2]),
@@ -103,14 +102,14 @@ class TightWidths:
         task: Task,
         features: TransitionFeatures | RewardFeatures,
         reach: tuple[Array, Array],
-        gram_std: Array | None,
-        target_std: Array | None,
+        gram_std: Array,
+        target_std: Array,
     ) -> Widths:
-        zero, width, blocks = np.zeros(len(reach[0])), features.width, features.blocks
+        width, blocks = features.width, features.blocks
         widths = self.blank(task, width, blocks, *reach)
         fill_tight(
-            zero if gram_std is None else gram_std,
-            zero if target_std is None else target_std,
+            gram_std,
+            target_std,
             *self.roots(task, width, blocks),
             block_theta(features),
             self.ridge,
@@ -149,7 +148,7 @@ class TightWidths:
 def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
     """A width of radius |f|_{Lambda^-1} and nothing else."""
     zero, infinite = np.zeros(len(shift)), np.full(len(shift), np.inf)
-    return Widths(scale, ridge, shift, zero, 0.0, zero, radius, infinite)
+    return Widths(float(scale), ridge, shift, zero, 0.0, zero, radius, infinite)
 
 
 @dataclass(frozen=True)

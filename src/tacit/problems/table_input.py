@@ -9,9 +9,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from tacit import validate
-from tacit.arrays import Array, frozen
+from tacit.arrays import Array, Rows, frozen
 from tacit.errors import InvalidInput
-from tacit.task.pairs import Pairs, Rows, nonzero_rows, rows_of_steps
+from tacit.task.pairs import Pairs, nonzero_rows, rows_of_steps
 
 
 def table_shape(P: Any, R: npt.ArrayLike, horizon: int) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from tacit.kernels.raw.rollout import (
     Truth,
     cumulate,
     rollout,
-    rollout_stochastic,
     uniforms_per_episode,
 )
 from tacit.policies.base import Policy
@@ -162,9 +161,7 @@ class TabularMDP(Problem):
         cumulate(self._rows.begin, self._rows.end, self._chances, cdf)
         return Truth(
             number=self.pairs.number,
-            begin=self._rows.begin,
-            end=self._rows.end,
-            succ=self._rows.succ,
+            rows=self._rows,
             P=self._chances,
             cdf=frozen(cdf),
             rewards=frozen(self.R[:, self.pairs.state, self.pairs.action]),
@@ -199,10 +196,8 @@ class TabularMDP(Problem):
         truth, none = self.truth, np.zeros((0, 0))
         Q = np.full((self.horizon, len(self.pairs.action)), np.inf)
         V = np.empty((self.horizon + 1, self.states))
-        lists = truth.begin, truth.end, truth.succ, truth.P
-        planning.backward_induction(
-            self.pairs.first, *lists, none, truth.rewards, truth.end_reward, Q, V
-        )
+        model = truth.rows, truth.P, none, truth.rewards, truth.end_reward
+        planning.backward_induction(self.pairs.first, *model, Q, V)
         return frozen(Q), frozen(V)
 
     def optimal_q(self) -> Array:
@@ -224,7 +219,7 @@ class TabularMDP(Problem):
     def values(self, policy: Policy) -> Array:
         """Exact V^pi_h(s) [H+1, S] of any policy, by backward induction."""
         truth = self.truth
-        model = truth.begin, truth.end, truth.succ, truth.P, truth.rewards, truth.end_reward
+        model = truth.rows, truth.P, truth.rewards, truth.end_reward
         V = np.empty((self.horizon + 1, self.states))
         self.check_policy(policy)
         if isinstance(policy, TabularPolicy):
@@ -255,7 +250,7 @@ class TabularMDP(Problem):
             rollout(self.truth, policy.actions, u, states, actions, rewards)
         elif isinstance(policy, StochasticPolicy):
             cdf = cumulative(policy.probabilities)
-            rollout_stochastic(self.truth, cdf, u, states, actions, rewards)
+            rollout(self.truth, cdf, u, states, actions, rewards)
         return Trajectory(states, actions, rewards)
 
     def check_policy(self, policy: Policy) -> None:

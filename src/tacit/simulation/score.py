@@ -45,15 +45,9 @@ def new_score(problem: Problem, checkpoints: IntArray) -> Score:
 
 
 @kernel
-def record(
-    reward: float,
-    now: Array,
-    at: IntArray,
-    checkpoints: IntArray,
-    regret_curve: Array,
-    reward_curve: Array,
-) -> None:
-    """Add one episode to the score (its fields), and write it down if this is a checkpoint."""
+def record(reward: float, score: Score) -> None:
+    """Add one episode to the score, and write it down if this is a checkpoint."""
+    _, now, at, checkpoints, regret_curve, reward_curve = score
     now[1] += now[0]
     now[2] += reward
     at[0] += 1
@@ -67,15 +61,6 @@ def record(
 @kernel
 def rescore(truth: Truth, policy: IntArray, optimum: float, values: Array, now: Array) -> None:
     """Exact regret per episode of a new policy; ``values`` [H+1, S] is work space."""
-    policy_values(
-        truth.number,
-        truth.begin,
-        truth.end,
-        truth.succ,
-        truth.P,
-        truth.rewards,
-        truth.end_reward,
-        policy,
-        values,
-    )
+    rewards, end_reward = truth.rewards, truth.end_reward
+    policy_values(truth.number, truth.rows, truth.P, rewards, end_reward, policy, values)
     now[0] = optimum - start_value(truth.initial, values)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array
 from tacit.kernels import kernel
 from tacit.kernels.excitation import directions
 from tacit.kernels.raw.lq_rollout import LinearTruth, lq_rollout, normals_per_episode
-from tacit.kernels.raw.rollout import Truth, rollout, rollout_stochastic, uniforms_per_episode
+from tacit.kernels.raw.rollout import Truth, rollout, uniforms_per_episode
 from tacit.policies.base import Policy
 from tacit.policies.linear import LinearPolicy
 from tacit.policies.parametric import ParametricPolicy
@@ -61,44 +62,36 @@ class TabularUsers:
         self._uniforms, rewards = np.empty((rows, columns)), np.zeros((rows, H))
         states = np.zeros((rows, H + 1), dtype=np.int64)
         self._lives = Lives(states, np.zeros((rows, H), dtype=np.int64), rewards)
-        self._acting: tuple[Policy, IntArray, Array] | None = None
+        self._acting: tuple[Policy, npt.NDArray[Any]] | None = None
 
     def live(self, policy: Policy, first: int, count: int, score: Score) -> Lives:
         """One row of uniforms for each."""
         if self._acting is None or self._acting[0] is not policy:
-            self._acting = (policy, *self._tables(policy))
-        _, table, cdf = self._acting
+            self._acting = (policy, self._table(policy))
         uniforms = self._uniforms[:count]
         self._rng.random(out=uniforms)
         lives = _first_rows(self._lives, count)
-        live_in_table(self.problem.truth, uniforms, table, cdf, score, lives)
+        live_in_table(self.problem.truth, uniforms, self._acting[1], score, lives)
         return lives
 
-    def _tables(self, policy: Policy) -> tuple[IntArray, Array]:
-        """Actions, or cumulative probabilities of actions; what a policy does not have is empty."""
-        S, A = self.problem.states, self.problem.actions
+    def _table(self, policy: Policy) -> npt.NDArray[Any]:
+        """Actions [H, S], or cumulative probabilities of actions [H, S, A]."""
         self.problem.check_policy(policy)
         if isinstance(policy, TabularPolicy):
-            return policy.actions, np.zeros((0, S, A))
+            return policy.actions
         assert isinstance(policy, StochasticPolicy)
-        return np.zeros((0, S), dtype=np.int64), cumulative(policy.probabilities)
+        return cumulative(policy.probabilities)
 
 
 @kernel
 def live_in_table(
-    truth: Truth, uniforms: Array, policy: IntArray, cdf: Array, score: Score, lives: Lives
+    truth: Truth, uniforms: Array, policy: npt.NDArray[Any], score: Score, lives: Lives
 ) -> None:
-    """One episode per row of uniforms under a table, or where it is empty under ``cdf``."""
-    _, now, at, checkpoints, regret, reward = score
+    """One episode per row of uniforms under a table, as ``rollout`` takes it."""
     states, actions, rewards = lives
     for row in range(uniforms.shape[0]):
-        if policy.shape[0] > 0:
-            total = rollout(truth, policy, uniforms[row], states[row], actions[row], rewards[row])
-        else:
-            total = rollout_stochastic(
-                truth, cdf, uniforms[row], states[row], actions[row], rewards[row]
-            )
-        record(total, now, at, checkpoints, regret, reward)
+        total = rollout(truth, policy, uniforms[row], states[row], actions[row], rewards[row])
+        record(total, score)
 
 
 class ControlUsers:
@@ -136,7 +129,6 @@ def live_in_system(
     lives: Lives,
 ) -> None:
     """One episode per row of normals; user k pushes along the public directions of number k."""
-    _, now, at, checkpoints, regret, reward = score
     states, inputs, rewards = lives
     H, d = offsets.shape
     pushed = np.empty((H, d))
@@ -151,7 +143,7 @@ def live_in_system(
         total = lq_rollout(
             truth, gains, pushed, normals[row], states[row], inputs[row], rewards[row]
         )
-        record(total, now, at, checkpoints, regret, reward)
+        record(total, score)
 
 
 class SearchUsers:
@@ -176,9 +168,8 @@ class SearchUsers:
 @kernel
 def record_all(returns: Array, score: Score) -> None:
     """Score one episode after the other."""
-    _, now, at, checkpoints, regret, reward = score
     for k in range(returns.shape[0]):
-        record(returns[k], now, at, checkpoints, regret, reward)
+        record(returns[k], score)
 
 
 FAMILIES: dict[type, Any] = {

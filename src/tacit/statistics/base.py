@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol, runtime_checkable
+from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from tacit.errors import InvalidInput, RawDataLeak, suggestion
 from tacit.grid import STEPS
 from tacit.publication import Publication
 from tacit.task.task import Task
-from tacit.trajectory import Lives, Trajectory
+from tacit.trajectory import Attendees, Lives, Trajectory
 from tacit.validate import number, table_fits
 
 Norm = Literal["l1", "l2"]
@@ -242,21 +242,6 @@ class BatchStatistic(ABC):
         states, actions, rewards = trajectory.states, trajectory.actions, trajectory.rewards
         alone = Lives(states[None], actions[None], rewards[None])
         self.add_many(alone, publication, np.array([coin], dtype=np.int64), out)
-
-
-class Attendees(NamedTuple):
-    """Who lived through some participations, with their memory: as private as they are."""
-
-    rows: IntArray  # by participation, the person's row in the memory
-    taught: npt.NDArray[np.uint8]
-    spent: IntArray
-    forget: bool  # every row is a person of their own, and the memory is blank again after it
-
-    def __repr__(self) -> str:
-        return f"Attendees(participations={len(self.rows)}, content hidden)"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise RawDataLeak("Attendees hold what people did and cannot be pickled or copied")
 
 
 class Memory:

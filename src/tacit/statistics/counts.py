@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
+from tacit.kernels.public.planning import VisitTables
 from tacit.kernels.raw.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication
@@ -58,19 +59,20 @@ class VisitCounts(BoundedSum, BatchStatistic):
         self.layout = Layout(blocks)
         self.pairs = task.pairs
 
-    def tables(self, flat: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    def tables(self, flat: npt.NDArray[Any]) -> VisitTables:
         """R, R2 (without cells where it is not kept), N_r [G, X] and N_p [G, X, S], as views."""
         views = self.layout.views(flat)
         G, X = self.stages, len(self.pairs.action)
         squares = views.get("reward_squares", np.zeros((0, X), dtype=flat.dtype))
-        flat_pairs = (views["reward"].reshape(G, X), squares.reshape(-1, X))
-        return *flat_pairs, views["visits"].reshape(G, X), views["transitions"].reshape(G, X, -1)
+        transitions = views["transitions"].reshape(G, X, -1)
+        visits, squares = views["visits"].reshape(G, X), squares.reshape(-1, X)
+        return VisitTables(views["reward"].reshape(G, X), squares, visits, transitions)
 
     def add_many(
         self, lives: Lives, publication: Publication, coins: IntArray, out: IntArray
     ) -> None:
         """Add the counts of many users, one trajectory per row."""
-        add_visits(*lives, self.horizon, self.pairs.first, self.pairs.number, *self.tables(out))
+        add_visits(lives, self.horizon, self.pairs.first, self.pairs.number, self.tables(out))
 
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Exact, jointly over all blocks (docs/papers/tabular_ldp.md#sensitivity).
@@ -143,7 +145,7 @@ class JointCounts(BoundedSum, BatchStatistic):
         moves = views["transitions"].reshape(G, X, -1)
         paid = views["reward"].reshape(G, X) if self.learned else np.zeros((0, X), dtype=np.int64)
         table, steps = (pairs.first, pairs.number), (self.step, self.reward_step)
-        add_joint_counts(*lives, self.task.horizon, self.pooled, *table, *steps, moves, paid)
+        add_joint_counts(lives, self.task.horizon, self.pooled, *table, *steps, moves, paid)
 
     def _sensitivity(self, w: dict[str, float], norm: Norm, replaced: bool) -> float:
         """Exact, jointly over both blocks: H repetitions of the worst pair of steps.

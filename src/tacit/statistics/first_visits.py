@@ -12,14 +12,18 @@ from functools import partial
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.kernels.raw.first_visits import add_first_returns, add_first_visits
+from tacit.kernels.raw.first_visits import (
+    FirstVisitSums,
+    VisitBounds,
+    add_first_returns,
+    add_first_visits,
+)
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics import base
-from tacit.statistics.base import Attendees
 from tacit.task.participation import OFTEN
 from tacit.task.task import Task, table_sizes
-from tacit.trajectory import Lives, Trajectory
+from tacit.trajectory import Attendees, Lives, Trajectory
 from tacit.validate import integer
 
 ASKED, AGAIN = 2, 1
@@ -90,10 +94,9 @@ class FirstVisits(base.BoundedSum, base.LifetimeStatistic):
         pairs, views, none = self.task.pairs, self.layout.views(out), np.zeros(0, dtype=np.int64)
         table = self.task.horizon, pairs.first, pairs.number
         wanted = base.context_array(publication, "wanted", pairs.action.shape).astype(np.int64)
-        bounds = self.cap, self.refresh, self.often
-        known = who.rows, who.taught, who.spent
-        sums = (views.get(name, none) for name in ("transitions", "gains", "totals", "starts"))
-        add_first_visits(*lives, *table, wanted, *bounds, *known, who.forget, *sums)
+        bounds = VisitBounds(self.cap, self.refresh, self.often)
+        sums = FirstVisitSums(*(views.get(name, none) for name in FirstVisitSums._fields))
+        add_first_visits(lives, *table, wanted, bounds, who, sums)
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over all blocks; with weights 1, L2^2 = 3 c min(H, c m) + 2 for start states.
@@ -181,9 +184,7 @@ class FirstReturns(base.BoundedSum, base.LifetimeStatistic):
         task, views = self.task, self.layout.views(out)
         table = task.horizon, task.pairs.first, task.pairs.number
         bounds = self.cap, task.end_reward, task.returns[1]
-        known = who.rows, who.taught, who.spent
-        sums = views["returns"], views["totals"]
-        add_first_returns(*lives, *table, *bounds, *known, who.forget, *sums)
+        add_first_returns(lives, *table, *bounds, who, views["returns"], views["totals"])
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """Jointly over both blocks; with weights 1, L2^2 is the number of visits that count.

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray, frozen
 from tacit.grid import STEPS
-from tacit.kernels.raw.linear_sums import Weights, add_steps, add_weighted_steps
+from tacit.kernels.raw.linear_sums import CuratedSums, Weights, add_steps, add_weighted_steps
 from tacit.policies.tabular import uniform_policy
 from tacit.publication import Publication
 from tacit.statistics import base
@@ -122,7 +122,7 @@ class LinearSums(base.BoundedSum, base.BatchStatistic):
         """Add the sums of many users, one trajectory per row."""
         views = self.layout.views(out)
         sums = (views[name] for name in ("gram", "next", "reward"))
-        add_steps(*lives, self.horizon, self.phi, self.pooled, self.weights, *sums)
+        add_steps(lives, self.horizon, self.phi, self.pooled, self.weights, *sums)
 
     def _sensitivity(self, w: dict[str, float], norm: base.Norm, replaced: bool) -> float:
         """L2: exact over all pairs of features, jointly over the blocks, plus rounding.
@@ -252,8 +252,7 @@ class CuratedTransitions(base.BoundedSum, base.BatchStatistic):
     ) -> None:
         """Add the sums of many users, one trajectory per row."""
         views, weights = self.layout.views(out), self.weights(publication)
-        sums = (views[name] for name in ("gram", "table", "reward"))
-        add_weighted_steps(*lives, self.phi, weights, self.largest_weight, *sums)
+        add_weighted_steps(lives, self.phi, weights, self.largest_weight, CuratedSums(**views))
 
     def weights(self, publication: Publication) -> Array:
         """The table of weights that goes with a publication."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
-from tacit.kernels.raw.targets import StepTables, add_multi_targets
+from tacit.kernels.raw.targets import StepTables, TargetSums, add_multi_targets
 from tacit.publication import Publication
 from tacit.statistics.base import BatchStatistic, BoundedSum, Layout, Norm, counted
 from tacit.statistics.distances import ISOMETRIC, squared_diameter
@@ -100,8 +100,8 @@ class MultiTargets(BoundedSum, BatchStatistic):
     ) -> None:
         """Add the contributions of many users, one trajectory per row."""
         views = self.layout.views(out)
-        sums = (views.get(name, self._none) for name in SHARES)
-        add_multi_targets(*lives, self.task.horizon, self.pooled, self.tables, *sums)
+        sums = TargetSums(*(views.get(name, self._none) for name in TargetSums._fields))
+        add_multi_targets(lives, self.task.horizon, self.pooled, self.tables, sums)
 
     @cached_property
     def _steps(self) -> dict[str, Array]:

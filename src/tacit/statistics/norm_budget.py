@@ -12,9 +12,8 @@ from tacit.arrays import IntArray
 from tacit.grid import GRID
 from tacit.publication import Publication
 from tacit.statistics import base
-from tacit.statistics.base import Attendees
 from tacit.task.task import Task
-from tacit.trajectory import Lives, Trajectory
+from tacit.trajectory import Attendees, Lives, Trajectory
 
 HAIR = 1e-12
 """Above the relative error of a norm in float64."""

@@ -10,7 +10,12 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.grid import STEPS
-from tacit.kernels.raw.targets import TargetFeatures, TargetScales, add_value_targets
+from tacit.kernels.raw.targets import (
+    TargetFeatures,
+    TargetScales,
+    TargetSums,
+    add_value_targets,
+)
 from tacit.publication import Publication
 from tacit.statistics import base, distances
 from tacit.statistics.counts import staying
@@ -18,7 +23,7 @@ from tacit.task.features import reward_features, transition_features, value_caps
 from tacit.task.task import Task, table_sizes
 from tacit.trajectory import Lives, Trajectory
 
-FAMILIES = ("gram", "target", "reward_gram", "reward_target")
+FAMILIES = TargetSums._fields
 LEAST_SHARE = 2.0**-6
 """Noise never falls below this share of its declared size, however flat the public values are."""
 
@@ -133,8 +138,8 @@ class ValueTargets(base.BoundedSum, base.BatchStatistic):
         views, S = self.layout.views(out), self.task.sizes["states"]
         V = base.context_array(publication, "V", (self.task.horizon + 1, S))
         reach, scratch = self._reach(publication), (np.zeros(S), np.zeros(self.transitions.width))
-        sums = (views.get(name, self._none) for name in FAMILIES)
-        add_value_targets(*lives, V, reach, self.features, self.scales, *scratch, *sums)
+        sums = TargetSums(*(views.get(name, self._none) for name in FAMILIES))
+        add_value_targets(lives, V, reach, self.features, self.scales, *scratch, sums)
 
     def _reach(self, publication: Publication) -> Array:
         """Clipping norms of every stage [2, H-1]: published ones within bounds, or declared."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import Array, IndexArray, IntArray, frozen
+from tacit.arrays import Array, IntArray, Rows, frozen
 from tacit.errors import InvalidInput, suggestion
 from tacit.validate import distributions, integer, unit_array
 
@@ -64,17 +64,6 @@ class Places(NamedTuple):
     def spread(self, values: IntArray) -> IntArray:
         """Values of places [..., N] as those of states [..., S]."""
         return np.ascontiguousarray(values[..., self.place])
-
-
-class Rows(NamedTuple):
-    """Where the next states of every pair lie in flat arrays, stage by stage.
-
-    Those of pair x at stage g are begin[g, x] <= i < end[g, x], in increasing order of ``succ``.
-    """
-
-    begin: IntArray  # [G, X]
-    end: IntArray  # [G, X]
-    succ: IndexArray  # [n]
 
 
 def make_pairs(allowed: Flags) -> Pairs:

@@ -11,8 +11,9 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels.public.lq import optimal_cost_gradient
+from tacit.kernels.public.lq_optimism import Ellipsoid
 from tacit.planners.lq_model import LinearTask, linear_task
-from tacit.planners.ofu import Ellipsoid, certificate, optimistic
+from tacit.planners.ofu import certificate, optimistic
 from tacit.problems.lq import lq_scalar
 from tacit_lab.figures import draw
 from tacit_lab.figures.figure import Claim, Evidence, Figure, Measurement, Size

@@ -7,10 +7,23 @@ terminal.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
+
+
+class PairModel(NamedTuple):
+    """One model of the pairs x of a table, to plan in."""
+
+    first: IntArray  # [S + 1]
+    ptr: IntArray  # [X + 1]
+    succ: IntArray
+    prob: Array
+    reward: Array  # [X]
+    known: IntArray  # [X]
 
 
 @kernel
@@ -83,12 +96,7 @@ def draw_next_states(
 
 @kernel
 def plan_pairs(
-    first: IntArray,
-    ptr: IntArray,
-    succ: IntArray,
-    prob: Array,
-    reward: Array,
-    known: IntArray,
+    model: PairModel,
     bonus: Array,
     rate: float,
     end_reward: float,
@@ -104,6 +112,7 @@ def plan_pairs(
     gets its ``bonus`` times the spread of the next values. ``jitter`` breaks ties, at every stage
     in another way: who stays where they are tries something else.
     """
+    first, ptr, succ, prob, reward, known = model
     H, S = policy.shape
     V[H, :] = 0.0
     for h in range(H - 1, -1, -1):
@@ -135,19 +144,12 @@ def plan_pairs(
 
 
 @kernel
-def expected_visits(
-    ptr: IntArray,
-    succ: IntArray,
-    prob: Array,
-    known: IntArray,
-    start: Array,
-    policy: IntArray,
-    seen: Array,
-) -> None:
+def expected_visits(model: PairModel, start: Array, policy: IntArray, seen: Array) -> None:
     """The expected number of visits of each pair [X], at most 1, of one user in the model.
 
     What follows a pair that is not known is not known either: that mass leaves.
     """
+    _, ptr, succ, prob, _, known = model
     H, S = policy.shape
     here, there = start.copy(), np.zeros(S)
     seen[:] = 0.0

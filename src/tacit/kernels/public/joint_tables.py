@@ -26,16 +26,16 @@ class Bonus(NamedTuple):
     n' their counts.
     """
 
-    shift: float
-    least: float
-    root: float
-    back: float
-    one: float
-    two: float
-    spread: float
-    most: float
-    next: float
-    after: float
+    shift: float = 0.0
+    least: float = -np.inf
+    root: float = 0.0
+    back: float = 0.0
+    one: float = 0.0
+    two: float = 0.0
+    spread: float = 0.0
+    most: float = 0.0
+    next: float = 0.0
+    after: float = 0.0
 
 
 @kernel

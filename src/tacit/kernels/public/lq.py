@@ -29,6 +29,29 @@ class ControlCosts(NamedTuple):
 
 
 @kernel
+def product(A: Array, B: Array, out: Array) -> None:
+    """A B."""
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[k, j]
+            out[i, j] = total
+
+
+@kernel
+def closed_loop(theta: Array, K: Array, C: Array) -> None:
+    """A + B K into C [n, n]."""
+    d, n = K.shape
+    for i in range(n):
+        for j in range(n):
+            total = theta[j, i]
+            for a in range(d):
+                total += theta[n + a, i] * K[a, j]
+            C[i, j] = total
+
+
+@kernel
 def solve_spd(G: Array, F: Array) -> None:
     """Overwrite F with G^{-1} F for a small positive definite G, which is destroyed (Cholesky)."""
     d, m = F.shape
@@ -64,12 +87,7 @@ def riccati(theta: Array, sigma: Array, setting: ControlCosts, gains: Array, P: 
         trace = 0.0
         for i in range(n):
             trace += P[h + 1, i, i]
-        for i in range(D):
-            for j in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += theta[i, k] * P[h + 1, k, j]
-                T[i, j] = total
+        product(theta, P[h + 1], T)
         for i in range(D):
             for j in range(i + 1):
                 total = trace * sigma[i, j]
@@ -166,12 +184,7 @@ def policy_cost(
     noise_cost = 0.0
     for i in range(d):
         noise_cost += R[i, i]
-    for i in range(n):
-        for j in range(n):
-            total = 0.0
-            for a in range(d):
-                total += theta[n + a, i] * theta[n + a, j]
-            BB[i, j] = total
+    product(theta[n:].T, theta[n:], BB)
     moments[0] = start
     cost = 0.0
     for h in range(H):
@@ -179,12 +192,7 @@ def policy_cost(
         for a in range(d):
             for i in range(n):
                 K[a, i] = scale * gains[h, a, i]
-        for i in range(n):
-            for j in range(n):
-                total = theta[j, i]
-                for a in range(d):
-                    total += theta[n + a, i] * K[a, j]
-                C[i, j] = total
+        closed_loop(theta, K, C)
         for i in range(n):
             for j in range(n):
                 cost += Q[i, j] * X[i, j]
@@ -196,12 +204,7 @@ def policy_cost(
                 for b in range(d):
                     cost += R[a, b] * KX * K[b, i]
         cost += excitation[h] * noise_cost
-        for i in range(n):
-            for j in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += C[i, k] * X[k, j]
-                CX[i, j] = total
+        product(C, X, CX)
         for i in range(n):
             for j in range(i + 1):
                 total = W[i, j] + excitation[h] * BB[i, j]
@@ -243,25 +246,10 @@ def optimal_cost_gradient(
     T = np.empty((n, n))
     gradient[:] = 0.0
     for h in range(H):
-        for i in range(n):
-            for j in range(n):
-                total = theta[j, i]
-                for a in range(d):
-                    total += theta[n + a, i] * gains[h, a, j]
-                C[i, j] = total
-        for i in range(n):
-            for j in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += X[i, k] * C[j, k]
-                XC[i, j] = total
-        for i in range(n):
-            for j in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += XC[i, k] * P[h + 1, k, j]
-                T[i, j] = total
-                gradient[i, j] += 2.0 * total
+        closed_loop(theta, gains[h], C)
+        product(X, C.T, XC)
+        product(XC, P[h + 1], T)
+        gradient[:n] += 2.0 * T
         for a in range(d):
             for j in range(n):
                 for k in range(n):

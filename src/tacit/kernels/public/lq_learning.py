@@ -10,8 +10,10 @@ from tacit.arrays import Array
 from tacit.kernels import kernel
 from tacit.kernels.public.lq import (
     ControlCosts,
+    closed_loop,
     linear_step,
     policy_cost,
+    product,
     riccati,
     spectral_norm,
     start_cost,
@@ -36,6 +38,25 @@ class Served(NamedTuple):
     cross: Array  # [j, n, n]
     excited: Array  # [j, d, n]
     residual: Array  # [j, n, n]; of no size where the noise law was revealed
+
+
+class Projection(NamedTuple):
+    """What residuals are taken against, and what they are projected on."""
+
+    reference: Array  # Theta_ref [D, n]
+    path: Array  # m [H, n]
+    whitener: Array  # T [n, n]
+    instruments: Array  # phi [H, p]
+
+
+class ResponseBlocks(NamedTuple):
+    """Responses of users, block by block."""
+
+    response: Array  # phi^T e [S, p, n]
+    cross: Array  # T sum_h (x_h - m_h) e_h^T [S, n, n]
+    excited: Array  # q^T e [S, d, n]
+    squares: Array  # sum_h q_h q_h^T [S, d, d]
+    residual: Array  # sum_h e_h e_h^T [S, n, n]
 
 
 class Start(NamedTuple):
@@ -82,13 +103,10 @@ def expected_moments(
             for j in range(n):
                 total += gains[h, a, j] * x[j]
             mean[h, n + a] = total
+        closed_loop(theta, gains[h], C)
         for i in range(n):
             for j in range(n):
                 spread[i, j] += S[i, j]
-                total = theta[j, i]
-                for a in range(d):
-                    total += theta[n + a, i] * gains[h, a, j]
-                C[i, j] = total
             for a in range(d):
                 for j in range(n):
                     spread[i, n + a] += S[i, j] * gains[h, a, j]
@@ -96,11 +114,7 @@ def expected_moments(
             x[i] = 0.0
             for j in range(n + d):
                 x[i] += theta[j, i] * mean[h, j]
-            for j in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += C[i, k] * S[k, j]
-                CS[i, j] = total
+        product(C, S, CS)
         for i in range(n):
             for j in range(n):
                 total = W[i, j]
@@ -341,40 +355,28 @@ def regret_curvature(theta: Array, H: int, setting: ControlCosts, step: float, o
 @kernel
 def model_responses(
     models: Array,
-    reference: Array,
+    projection: Projection,
     gains: Array,
     starts: Array,
     noise: Array,
-    path: Array,
-    whitener: Array,
-    instruments: Array,
     directions: Array,
     normals: Array,
-    response: Array,
-    cross: Array,
-    excited: Array,
-    squares: Array,
-    residual: Array,
+    blocks: ResponseBlocks,
 ) -> None:
-    """One imagined user per model, without excitation: the blocks of their responses.
+    """One imagined user per model, without excitation: their responses are added to blocks.
 
     Args:
         models: [S, D, n].
-        reference: Theta_ref [D, n].
+        projection: public.
         gains: [H, d, n].
         starts: equally likely first states [m, n], taken in turn.
         noise: L [n, n].
-        path: m [H, n].
-        whitener: T [n, n].
-        instruments: phi [H, p].
         directions: q of every user [S, H, d].
         normals: [S, H, n + 2].
-        response: filled with phi^T e [S, p, n].
-        cross: filled with T sum_h (x_h - m_h) e_h^T [S, n, n].
-        excited: filled with q^T e [S, d, n].
-        squares: filled with sum_h q_h q_h^T [S, d, d].
-        residual: filled with sum_h e_h e_h^T [S, n, n].
+        blocks: added to.
     """
+    reference, path, whitener, instruments = projection
+    response, cross, excited, squares, residual = blocks
     S = models.shape[0]
     H, d, n = gains.shape
     p = instruments.shape[1]
@@ -382,11 +384,6 @@ def model_responses(
     after = np.empty(n)
     u = np.empty(d)
     e = np.empty(n)
-    response[:] = 0.0
-    cross[:] = 0.0
-    excited[:] = 0.0
-    squares[:] = 0.0
-    residual[:] = 0.0
     for s in range(S):
         x[:] = starts[s % starts.shape[0]]
         for h in range(H):

@@ -9,32 +9,38 @@ equation per constraint.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels import kernel
 from tacit.kernels.cholesky import factor
-from tacit.kernels.public.lq import ControlCosts, optimal_cost_gradient, start_cost
+from tacit.kernels.public.lq import ControlCosts, optimal_cost_gradient, product, start_cost
 
 _TOL = 1e-13
+_PROGRESS = 1e-9
+"""Relative progress, over a step, at which descent stops."""
 
 
-@kernel
-def _row_products(Y: Array, T: Array, out: Array) -> None:
-    """|Y_i|^2, <Y_i, T_i>, |T_i|^2 of every row: all that the projection needs [D, 3]."""
-    D, n = Y.shape
-    for i in range(D):
-        p = 0.0
-        c = 0.0
-        r = 0.0
-        for j in range(n):
-            p += Y[i, j] * Y[i, j]
-            c += Y[i, j] * T[i, j]
-            r += T[i, j] * T[i, j]
-        out[i, 0] = p
-        out[i, 1] = c
-        out[i, 2] = r
+class Ellipsoid(NamedTuple):
+    """|Theta - centre|_V <= radius, with V = U diag(lam) U^T."""
+
+    centre: Array
+    lam: Array
+    U: Array
+    radius: float
+
+    @property
+    def V(self) -> Array:
+        """The matrix itself."""
+        matrix: Array = (self.U * self.lam) @ self.U.T
+        return matrix
+
+    def holds(self, theta: Array) -> bool:
+        """Whether a model is inside."""
+        rotated = self.U.T @ (theta - self.centre)
+        return float((self.lam[:, np.newaxis] * rotated**2).sum()) <= self.radius**2
 
 
 @kernel
@@ -75,14 +81,20 @@ def project(Y: Array, T: Array, lam: Array, radius: float, rows: Array) -> bool:
     """Overwrite Y with the nearest point (in V) of both sets, in the eigenbasis of V.
 
     Y_i = lam_i (Y0_i + a T_i) / (lam_i (1 + a) + b): a for the ellipsoid around T, b for the unit
-    ball. ``rows`` [D, 3] is work space.
+    ball. ``rows`` [D, 3] is work space for all that this needs of a row: |Y_i|^2, <Y_i, T_i> and
+    |T_i|^2.
 
     Returns:
         False if the two sets do not meet; Y is then the point of the ball nearest to T.
     """
     D, n = Y.shape
     limit = radius * radius
-    _row_products(Y, T, rows)
+    rows[:] = 0.0
+    for i in range(D):
+        for j in range(n):
+            rows[i, 0] += Y[i, j] * Y[i, j]
+            rows[i, 1] += Y[i, j] * T[i, j]
+            rows[i, 2] += T[i, j] * T[i, j]
     a = 0.0
     b = _ball_multiplier(rows, lam, a)
     meets = True
@@ -112,45 +124,22 @@ def project(Y: Array, T: Array, lam: Array, radius: float, rows: Array) -> bool:
 
 
 @kernel
-def _rotate(U: Array, Y: Array, transposed: bool, out: Array) -> None:
-    """U Y, or U^T Y."""
-    D, n = Y.shape
-    for i in range(D):
-        for j in range(n):
-            total = 0.0
-            for k in range(D):
-                total += (U[k, i] if transposed else U[i, k]) * Y[k, j]
-            out[i, j] = total
-
-
-@kernel
 def descend(
-    theta: Array,
-    centre: Array,
-    lam: Array,
-    U: Array,
-    radius: float,
-    setting: ControlCosts,
-    H: int,
-    iterations: int,
-    tol: float,
+    theta: Array, region: Ellipsoid, setting: ControlCosts, H: int, iterations: int
 ) -> float:
     """Projected gradient descent from ``theta``, which is overwritten with the best point found.
 
     Args:
         theta: where to start [D, n]; need not be feasible.
-        centre: That [D, n].
-        lam: eigenvalues of V.
-        U: eigenvectors of V, by column.
-        radius: of the ellipsoid, in the metric of V.
+        region: the ellipsoid.
         setting: costs, noise and start.
         H: horizon.
         iterations: most steps.
-        tol: relative progress, over a step, at which to stop.
 
     Returns:
         J* at that point; inf where the two sets do not meet.
     """
+    centre, lam, U, radius = region
     D, n = theta.shape
     gains = np.empty((H, D - n, n))
     P = np.empty((H + 1, n, n))
@@ -161,16 +150,16 @@ def descend(
     trial = np.empty((D, n))
     point = np.empty((D, n))
     rows = np.empty((D, 3))
-    _rotate(U, centre, True, T)
-    _rotate(U, theta, True, Y)
+    product(U.T, centre, T)
+    product(U.T, theta, Y)
     if not project(Y, T, lam, radius, rows):
         return math.inf
-    _rotate(U, Y, False, theta)
+    product(U, Y, theta)
     value = optimal_cost_gradient(theta, setting, gains, P, gradient)
     step = radius * radius
     still = 0
     for _ in range(iterations):
-        _rotate(U, gradient, True, rotated)
+        product(U.T, gradient, rotated)
         moved = False
         for _ in range(40):
             for i in range(D):
@@ -186,16 +175,16 @@ def descend(
             if not meets:
                 step *= 0.25
                 continue
-            _rotate(U, trial, False, point)
-            found = optimal_cost_gradient(point, setting, gains, P, gradient)
-            if found <= value - 1e-4 * distance / step:
+            product(U, trial, point)
+            cost = optimal_cost_gradient(point, setting, gains, P, gradient)
+            if cost <= value - 1e-4 * distance / step:
                 moved = True
                 break
             step *= 0.25
         if not moved:
             return value
-        still = still + 1 if value - found <= tol * value else 0
-        value = found
+        still = still + 1 if value - cost <= _PROGRESS * value else 0
+        value = cost
         Y[:] = trial
         theta[:] = point
         step = min(2.0 * step, 1e4 * radius * radius)

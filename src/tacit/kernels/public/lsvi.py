@@ -137,40 +137,6 @@ def backward_regression(
 
 
 @kernel
-def optimistic_stage(
-    factors: Array,
-    excess: Array,
-    phi: Array,
-    h: int,
-    answer: Array,
-    middle: float,
-    widths: Array,
-    bonus: float,
-    top: float,
-    Q: Array,
-    V: Array,
-) -> None:
-    """Q_h and V_h from an answer: w = Lam^-1 (y - m (Lam - G) v), the prior mean being 0.
-
-    Args:
-        factors: Cholesky factors of Lam [H, d, d].
-        excess: (Lam - G) v [H, d].
-        phi: features [S A, d].
-        h: the stage.
-        answer: y [d], the noisy sum of phi (r + V(s') - m).
-        middle: m.
-        widths: |phi|_{Lam^-1} [H, S A].
-        bonus: factor of the width.
-        top: where Q is cut.
-        Q: output [H, S, A]; stage h is written.
-        V: output [S].
-    """
-    w = np.empty(answer.shape[0])
-    solve_stage(factors, h, answer - middle * excess[h], w)
-    optimistic_values(phi, w, middle, widths[h], bonus, top, Q[h], V)
-
-
-@kernel
 def stretched(packed: Array, ridge: float, matrices: Array, rate: float, work: Array) -> bool:
     """Whether x^T (G + ridge I) x >= rate x^T V x for some x and stage.
 

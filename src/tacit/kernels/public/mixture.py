@@ -60,21 +60,26 @@ class Work(NamedTuple):
     A: Array  # [w, w]
     L: Array  # [blocks, w, w]
     theta: Array  # [blocks, w]
-    x: Array  # [SA, w]
-    y: Array  # [w]
-    z: Array  # [w]
+    x: Array  # [w], as the next two
+    y: Array
+    z: Array
 
 
-def work_space(pairs: int, blocks: int, width: int) -> Work:
+class FamilyRegression(NamedTuple):
+    """All that estimates of one family, of transitions or of rewards, are made of."""
+
+    sums: StageRegressions
+    widths: Widths
+    phi: Array  # features: [SA, S, w] of transitions, [SA, w] of rewards
+    block: IntArray  # [SA]
+    work: Work
+
+
+def work_space(blocks: int, width: int) -> Work:
     """Fresh buffers."""
-    return Work(
-        np.zeros((width, width)),
-        np.zeros((blocks, width, width)),
-        np.zeros((blocks, width)),
-        np.zeros((pairs, width)),
-        np.zeros(width),
-        np.zeros(width),
-    )
+    vectors = (np.zeros(width) for _ in range(3))
+    matrices = np.zeros((width, width)), np.zeros((blocks, width, width))
+    return Work(*matrices, np.zeros((blocks, width)), *vectors)
 
 
 @kernel
@@ -159,22 +164,13 @@ def bonus(x: Array, b: int, stage: int, radius: float, widths: Widths, work: Wor
 
 @kernel
 def value_targeted_induction(
-    transitions: StageRegressions,
-    p_widths: Widths,
-    phi: Array,
-    block: IntArray,
-    rewards: StageRegressions,
-    r_widths: Widths,
-    varphi: Array,
-    r_block: IntArray,
+    transitions: FamilyRegression,
+    rewards: FamilyRegression,
     offset: float,
     known_reward: Array,
     caps: Array,
     centre: bool,
-    mirror: bool,
     weights: Array,
-    p_work: Work,
-    r_work: Work,
     Q: Array,
     V: Array,
     reach: Array,
@@ -184,10 +180,13 @@ def value_targeted_induction(
     See docs/papers/mixture_ldp.md#ucrl-vtr, docs/papers/mixture_jdp.md#linopt-vi and
     docs/papers/mixture_jdp.md#linopt-po.
 
-    Q_h = clip(r + <phi_V, theta> + bonus, 0, cap_h). V_h is max_a Q_h, or with ``mirror`` the mean
-    of Q_h under ``weights`` [H, S, A]. Rewards are regressed unless ``known_reward`` [H, S, A] has
-    rows. ``reach`` [2, H-1] receives max |phi_V| and max |V - mid| of every stage.
+    Q_h = clip(r + <phi_V, theta> + bonus, 0, cap_h). V_h is max_a Q_h, or where ``weights``
+    [H, S, A] have rows the mean of Q_h under them. Rewards are regressed unless ``known_reward``
+    [H, S, A] has rows. ``reach`` [2, H-1] receives max |phi_V| and max |V - mid| of every stage.
     """
+    p_sums, p_widths, phi, block, p_work = transitions
+    r_sums, r_widths, varphi, r_block, r_work = rewards
+    x, mirror = p_work.x, weights.shape[0] > 0
     H, S, A = Q.shape
     for s in range(S):
         V[H, s] = 0.0
@@ -196,14 +195,14 @@ def value_targeted_induction(
         r_radius = 0.0
         mid = 0.0
         if h < H - 1:
-            p_radius = prepare(transitions, h, p_widths, p_work)
+            p_radius = prepare(p_sums, h, p_widths, p_work)
             mid = middle(V[h + 1], centre)
             reach[0, h] = 0.0
             reach[1, h] = 0.0
             for s in range(S):
                 reach[1, h] = max(reach[1, h], abs(V[h + 1, s] - mid))
         if known_reward.shape[0] == 0:
-            r_radius = prepare(rewards, h, r_widths, r_work)
+            r_radius = prepare(r_sums, h, r_widths, r_work)
         for s in range(S):
             best = -np.inf
             mean = 0.0
@@ -217,7 +216,6 @@ def value_targeted_induction(
                     value = offset + estimate(varphi[pair], b, r_work)
                     value += bonus(varphi[pair], b, h, r_radius, r_widths, r_work)
                 if h < H - 1:
-                    x = p_work.x[pair]
                     b = block[pair]
                     mixed(phi[pair], V[h + 1], mid, x)
                     reach[0, h] = max(reach[0, h], norm(x))
@@ -252,20 +250,14 @@ def mirror_step(logits: Array, Q: Array, rate: Array, weights: Array) -> None:
 
 @kernel
 def vfree_induction(
-    transitions: StageRegressions,
-    p_widths: Widths,
-    phi: Array,
+    transitions: FamilyRegression,
+    rewards: FamilyRegression,
     full: Array,
     origin: Array,
-    rewards: StageRegressions,
-    r_widths: Widths,
-    varphi: Array,
     offset: float,
     known_reward: Array,
     simplex: bool,
     pooled: bool,
-    p_work: Work,
-    r_work: Work,
     whole: Array,
     Q: Array,
     V: Array,
@@ -277,6 +269,9 @@ def vfree_induction(
     lies between the smallest and the largest P_i V of the base kernels, always between min V and
     max V; rewards lie in [0, 1]. ``whole`` [d0] is work space.
     """
+    p_sums, p_widths, phi, _, p_work = transitions
+    r_sums, r_widths, varphi, _, r_work = rewards
+    x = p_work.x
     H, S, A = Q.shape
     for s in range(S):
         V[H, s] = 0.0
@@ -290,12 +285,12 @@ def vfree_induction(
         high = 0.0
         if h < H - 1:
             if not pooled or h == H - 2:
-                p_radius = prepare(transitions, p, p_widths, p_work)
+                p_radius = prepare(p_sums, p, p_widths, p_work)
             mid = middle(V[h + 1], True)
             low = np.min(V[h + 1])
             high = np.max(V[h + 1])
         if learn and (not pooled or h == H - 1):
-            r_radius = prepare(rewards, p, r_widths, r_work)
+            r_radius = prepare(r_sums, p, r_widths, r_work)
         for s in range(S):
             best = -np.inf
             for a in range(A):
@@ -316,23 +311,13 @@ def vfree_induction(
                     after = mid
                     for i in range(origin.shape[0]):
                         after += origin[i] * whole[i]
-                    mixed(phi[pair], V[h + 1], mid, p_work.x[pair])
-                    after += estimate(p_work.x[pair], 0, p_work)
-                    after += bonus(p_work.x[pair], 0, p, p_radius, p_widths, p_work)
+                    mixed(phi[pair], V[h + 1], mid, x)
+                    after += estimate(x, 0, p_work)
+                    after += bonus(x, 0, p, p_radius, p_widths, p_work)
                     value += min(max(after, least), most)
                 Q[h, s, a] = value
                 best = max(best, value)
             V[h, s] = best
-
-
-@kernel
-def pool_stages(counts: Array, variances: Array, pooled: Array, pooled_variances: Array) -> None:
-    """Sums over the stages, into tables [1, S, A, S]."""
-    pooled[:] = 0.0
-    pooled_variances[:] = 0.0
-    for h in range(counts.shape[0]):
-        pooled[0] += counts[h]
-        pooled_variances[0] += variances[h]
 
 
 @kernel
@@ -342,7 +327,6 @@ def transition_induction(
     known_reward: Array,
     caps: Array,
     scale: float,
-    row: Array,
     Q: Array,
     V: Array,
 ) -> None:
@@ -355,6 +339,7 @@ def transition_induction(
     table per stage before the last, or one for all.
     """
     H, S, A = Q.shape
+    row = np.empty(S)
     for s in range(S):
         V[H, s] = 0.0
     for h in range(H - 1, -1, -1):

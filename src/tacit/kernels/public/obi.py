@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, IntArray, Rows
 from tacit.kernels import kernel
+from tacit.kernels.public.planning import VisitTables
 
 LAPLACE, GAUSSIAN, BOUNDED, RESPONSE, EXACT = range(5)
 
@@ -154,25 +155,10 @@ def transition_bonus(dp: float, S: int, precision: Precision) -> float:
 
 
 @kernel
-def listed_counts(
-    begin: IntArray, end: IntArray, succ: IndexArray, transitions: Array, counts: Array
-) -> None:
-    """Sum of N_p~ of every pair into ``counts`` [X]."""
-    for x in range(counts.shape[0]):
-        counts[x] = 0.0
-        for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
-            counts[x] += transitions[0, x, succ[i]]
-
-
-@kernel
 def obi_induction(
     first: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    reward: Array,
-    visits: Array,
-    transitions: Array,
+    rows: Rows,
+    counts: VisitTables,
     end_reward: float,
     precision: Precision,
     paper: bool,
@@ -187,13 +173,16 @@ def obi_induction(
     lists of next states, which have every state whose count is not 0, are those of
     ``kernels.public.planning``; one stage for all: counts are [1, X] and [1, X, S].
     """
+    begin, end, succ = rows
+    reward, _, visits, transitions = counts
     H, X, S = Q.shape[0], Q.shape[1], first.shape[0] - 1
-    counts = np.empty(X)
-    listed_counts(begin, end, succ, transitions, counts)
+    totals = np.zeros(X)
     for s in range(S):
         V[H, s] = 0.0
     for x in range(X):  # what does not depend on V, once for all steps
-        dr, dp = denominators(visits[0, x], counts[x], precision)
+        for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
+            totals[x] += transitions[0, x, succ[i]]
+        dr, dp = denominators(visits[0, x], totals[x], precision)
         gain = optimistic_reward(reward[0, x], dr, precision) if dr > 0.0 else 0.0
         bonus = transition_bonus(dp, S, precision) if dp > 0.0 else 0.0
         for h in range(H):
@@ -209,7 +198,7 @@ def obi_induction(
             best = -np.inf
             for x in range(first[s], first[s + 1]):
                 value = Q[h, x]
-                dr, dp = denominators(visits[0, x], counts[x], precision)
+                dr, dp = denominators(visits[0, x], totals[x], precision)
                 if h < H - 1 and dr > 0.0 and dp > 0.0:
                     for i in range(np.uint64(begin[0, x]), np.uint64(end[0, x])):
                         value += transitions[0, x, succ[i]] / dp * V[h + 1, succ[i]]
@@ -302,12 +291,8 @@ def value_bound(
 @kernel
 def tight_induction(
     first: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    reward: Array,
-    visits: Array,
-    transitions: Array,
+    rows: Rows,
+    counts: VisitTables,
     end_reward: float,
     tails: Tails,
     Q: Array,
@@ -319,6 +304,8 @@ def tight_induction(
     count that would be divided by is not positive, Q_h is its largest value H-h+1. The width of
     p V_{h+1} is that of a fixed direction. One stage for all, as in ``obi_induction``.
     """
+    begin, end, succ = rows
+    reward, _, visits, transitions = counts
     H, S = Q.shape[0], first.shape[0] - 1
     for s in range(S):
         V[H, s] = 0.0
@@ -369,12 +356,8 @@ class BonusRule(NamedTuple):
 @kernel
 def obi_values(
     first: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    reward: Array,
-    visits: Array,
-    transitions: Array,
+    rows: Rows,
+    counts: VisitTables,
     end_reward: float,
     noise: CellNoise,
     n: int,
@@ -391,26 +374,11 @@ def obi_values(
     sizes = (S, actions, H)
     if rule.width == TIGHT:
         tails = obi_tails(noise, n, sizes, rule.beta)
-        tight_induction(
-            first, begin, end, succ, reward, visits, transitions, end_reward, tails, Q, V
-        )
+        tight_induction(first, rows, counts, end_reward, tails, Q, V)
     else:
         paper = rule.width == PAPER
         precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, paper)
-        obi_induction(
-            first,
-            begin,
-            end,
-            succ,
-            reward,
-            visits,
-            transitions,
-            end_reward,
-            precision,
-            paper,
-            Q,
-            V,
-        )
+        obi_induction(first, rows, counts, end_reward, precision, paper, Q, V)
 
 
 @kernel

@@ -10,16 +10,12 @@ import numpy as np
 
 from tacit.arrays import Array, IntArray
 from tacit.kernels import kernel
+from tacit.kernels.public.first_visit_model import PairModel
 
 
 @kernel
 def plan_low(
-    first: IntArray,
-    ptr: IntArray,
-    succ: IntArray,
-    prob: Array,
-    reward: Array,
-    known: IntArray,
+    model: PairModel,
     visits: Array,
     noise: float,
     depth: float,
@@ -33,6 +29,7 @@ def plan_low(
     visits, and of noise of size ``noise`` in reward, and in next states where values differ. A pair
     that is not known earns nothing more.
     """
+    first, ptr, succ, prob, reward, known = model
     H, S = policy.shape
     V[H, :] = 0.0
     for h in range(H - 1, -1, -1):

@@ -3,8 +3,8 @@
 A model lies over declared pairs x of a state and an action (``tacit.task.pairs``): the pairs of
 state s are first[s] <= x < first[s + 1], those of a terminal state none, and its steps pay
 ``end_reward``. The next states of pair x at stage g are succ[i] with chance P[i], begin[g, x] <= i
-< end[g, x]: a dense table is the case of S next states each, and the cost is O(H n) for n of them
-in all. Shapes: R [G', X], Q [H, X], V [H+1, S]; G and G' are 1 or H, separately.
+< end[g, x] (``Rows``): a dense table is the case of S next states each, and the cost is O(H n) for
+n of them in all. Shapes: R [G', X], Q [H, X], V [H+1, S]; G and G' are 1 or H, separately.
 
 Loops over pairs and lists run over unsigned numbers: compiled code then need not ask whether an
 index is negative. So a dense table costs 1.06 times what a kernel for dense tables alone does
@@ -13,21 +13,31 @@ index is negative. So a dense table costs 1.06 times what a kernel for dense tab
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, IntArray, Rows
 from tacit.kernels import kernel
 
 TIE = 1e-12
 """Relative difference below which two action values count as equal."""
 
 
+class VisitTables(NamedTuple):
+    """What visits add up to, exact or released: tables of pairs [G, X], the last one [G, X, S]."""
+
+    reward: Array
+    reward_squares: Array
+    """It may have no cells (G = 0)."""
+    visits: Array
+    transitions: Array
+
+
 @kernel
 def backward_induction(
     first: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
     P: Array,
     rest: Array,
     R: Array,
@@ -43,6 +53,7 @@ def backward_induction(
     ``rest`` [G, X] is the chance of all other next states together, each as likely as the others;
     it may have no cells: then there are no others.
     """
+    begin, end, succ = rows
     H, S = Q.shape[0], first.shape[0] - 1
     for s in range(S):
         V[H, s] = 0.0
@@ -127,20 +138,13 @@ def greedy(
 
 @kernel
 def policy_values(
-    number: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    P: Array,
-    R: Array,
-    end_reward: float,
-    actions: IntArray,
-    V: Array,
+    number: IntArray, rows: Rows, P: Array, R: Array, end_reward: float, actions: IntArray, V: Array
 ) -> None:
     """Exact V^pi of the deterministic policy ``actions`` [H, S], by backward induction.
 
     ``number`` [S, A] is that of a pair; a state is terminal where the policy's action has none.
     """
+    begin, end, succ = rows
     H, S = actions.shape
     for s in range(S):
         V[H, s] = 0.0
@@ -163,9 +167,7 @@ def policy_values(
 def stochastic_policy_values(
     first: IntArray,
     action: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
     P: Array,
     R: Array,
     end_reward: float,
@@ -173,6 +175,7 @@ def stochastic_policy_values(
     V: Array,
 ) -> None:
     """Exact V^pi of a stochastic policy pi_h(a|s) [H, S, A]."""
+    begin, end, succ = rows
     H, S, _ = probabilities.shape
     for s in range(S):
         V[H, s] = 0.0
@@ -207,16 +210,7 @@ def start_value(initial: Array, V: Array) -> float:
 
 @kernel
 def optimistic_model(
-    reward: Array,
-    visits: Array,
-    transitions: Array,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    known_reward: Array,
-    width: float,
-    P: Array,
-    R: Array,
+    counts: VisitTables, rows: Rows, known_reward: Array, width: float, P: Array, R: Array
 ) -> None:
     """Empirical chances of the listed next states into P, rewards plus bonus into R [H, X].
 
@@ -226,18 +220,17 @@ def optimistic_model(
     (the effect of docs/papers/tabular_ldp.md#e8).
 
     Args:
-        reward: released reward sums R~(s, a) [G, X].
-        visits: released visit counts N_r(s, a) [G, X].
-        transitions: released transition counts N_p(s, a, s') [G, X, S].
-        begin: where the list of next states of a pair begins [G, X].
-        end: where it ends.
-        succ: the lists; they have every state whose count is not 0.
+        counts: released reward sums R~(s, a), visit counts N_r(s, a), and transition counts
+            N_p(s, a, s').
+        rows: lists of next states; they have every state whose count is not 0.
         known_reward: mean rewards [G, X] where revealed, NaN where not.
         width: bonus at N = 1, that is 7 H L times the bonus scale
             (docs/papers/tabular_ldp.md#baselines).
         P: output.
         R: output.
     """
+    reward, _, visits, transitions = counts
+    begin, end, succ = rows
     H = R.shape[0]
     G, X = visits.shape
     for g in range(G):

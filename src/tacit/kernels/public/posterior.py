@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, IntArray, Rows
 from tacit.kernels import kernel
+from tacit.kernels.public.planning import VisitTables
 from tacit.kernels.public.questions import WEIGHT_STEPS
 
 FLOOR = 1e-9
@@ -32,13 +33,8 @@ class DirichletPrior(NamedTuple):
 
 @kernel
 def sample_model(
-    reward: Array,
-    reward_squares: Array,
-    visits: Array,
-    transitions: Array,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    counts: VisitTables,
+    rows: Rows,
     known_reward: Array,
     prior: DirichletPrior,
     rng: np.random.Generator,
@@ -53,10 +49,12 @@ def sample_model(
     lambda); then p ~ Dirichlet(alpha), tau ~ Gamma(nu, rate beta), r ~ N(mu, 1 / (lambda tau)).
     Parameters are raised to FLOOR, which exact counts never need.
 
-    Counts ``transitions`` are [G, X, S]. A pair may list only the next states that were seen: then
+    A pair may list only the next states that were seen: then
     the chance of all others together goes into ``rest`` [G, X], drawn from its own law; only how it
     is split among them is not drawn. ``rest`` may have no cells where every pair lists all states.
     """
+    reward, reward_squares, visits, transitions = counts
+    begin, end, succ = rows
     G, X, states = transitions.shape
     for g in range(G):
         for x in range(X):
@@ -254,9 +252,7 @@ def predict_occupancy(
     first: Array,
     users: float,
     number: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
     P: Array,
     actions: IntArray,
     floor: float,
@@ -269,6 +265,7 @@ def predict_occupancy(
     over as many states as it has, the first ones. ``number`` [S, A] is that of a pair, whose next
     states succ[i] have chance P[i], begin <= i < end; who is in a terminal state stays.
     """
+    begin, end, succ = rows
     H, S = actions.shape
     f[0] = 0.0
     L = first.shape[0]
@@ -299,25 +296,24 @@ def sample_joint_model(
     tried: IntArray,
     count_std: float,
     paid_std: float,
-    width: float,
     rng: np.random.Generator,
-    y: Array,
     P: Array,
     R: Array,
 ) -> None:
     """Draw next-state laws into P [G, X, S] and mean rewards into R [G, X].
 
     As docs/papers/tabular_ldp.md#b3 does it. First what the exact counts may have been: counts plus
-    noise of ``width`` times their own, with the same total, projected to be non-negative. Then the
-    model given them: Dirichlet(counts + 1 / S) and Beta(m + 1/2, N - m + 1/2), m = N / 2 + paid.
+    noise of that size, with the same total, projected to be non-negative. Then the model given
+    them: Dirichlet(counts + 1 / S) and Beta(m + 1/2, N - m + 1/2), m = N / 2 + paid.
     Pairs that no published policy has tried have no data: they are drawn from the prior.
     """
     G, X, S = counts.shape
+    y = np.empty(S)
     for g in range(G):
         for x in range(X):
             total = 0.0
             for n in range(S):
-                y[n] = counts[g, x, n] + width * count_std * rng.standard_normal()
+                y[n] = counts[g, x, n] + count_std * rng.standard_normal()
                 total += y[n]
             seen = total if tried[g, x] > 0 else 0.0
             if seen > LEAST_TOTAL:
@@ -326,7 +322,7 @@ def sample_joint_model(
             else:
                 y[:] = 1.0
             sample_dirichlet(y, rng, P[g, x])
-            noise = width * paid_std * rng.standard_normal()
+            noise = paid_std * rng.standard_normal()
             if known_reward.shape[0] > 0:
                 R[g, x] = known_reward[g, x]
             elif seen > LEAST_TOTAL:
@@ -335,14 +331,3 @@ def sample_joint_model(
                 R[g, x] = up / (up + rng.standard_gamma(seen - good + 0.5))
             else:
                 R[g, x] = rng.random()
-
-
-@kernel
-def mark_tried(policy: IntArray, pooled: bool, number: IntArray, tried: IntArray) -> None:
-    """Count, per pair [G, X], the stages at which a published policy prescribes it."""
-    H, S = policy.shape
-    for h in range(H):
-        for s in range(S):
-            x = number[s, policy[h, s]]
-            if x >= 0:
-                tried[0 if pooled else h, x] += 1

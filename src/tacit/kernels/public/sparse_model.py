@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, IntArray, Rows
 from tacit.kernels import kernel
 from tacit.kernels.public.posterior import FULL_NOISE_SHARE, LESS_NOISE, MORE_VISITS, NoisyCounts
 from tacit.kernels.public.rewards import draw_rewards, fit_rewards
@@ -59,13 +59,7 @@ def settled(share: float, rng: np.random.Generator) -> bool:
 
 @kernel
 def list_next(
-    counts: NoisyCounts,
-    first: IntArray,
-    mean: bool,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
-    known: IntArray,
+    counts: NoisyCounts, first: IntArray, mean: bool, rows: Rows, known: IntArray
 ) -> None:
     """List the next states of every pair, from ``begin`` [G, X] on, where there is room for all.
 
@@ -73,7 +67,7 @@ def list_next(
     whatever their count. ``known`` [G, X] says whether any are believed; else all are listed.
     ``first`` [N + 1] as in ``tacit.task.pairs``.
     """
-    moves = counts.moves
+    moves, (begin, end, succ) = counts.moves, rows
     variance = counts.moves_variance + STRAY_VARIANCE * counts.moves_unit**2
     G, _, N = moves.shape
     mark = np.zeros(N, dtype=np.int64)
@@ -114,9 +108,7 @@ def listed_model(
     first: IntArray,
     mean: bool,
     rng: np.random.Generator,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
     P: Array,
     R: Array,
 ) -> None:
@@ -128,9 +120,10 @@ def listed_model(
     pays, others are likelier to.
     """
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
+    begin, end, succ = rows
     G, X = begin.shape
     known = np.zeros((G, X), dtype=np.int64)
-    list_next(counts, first, mean, begin, end, succ, known)
+    list_next(counts, first, mean, rows, known)
     full = not mean and rng.random() < FULL_NOISE_SHARE
     share = 0.0 if mean else (1.0 if full else LESS_NOISE)
     repeat = 1.0 if full else MORE_VISITS

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from tacit.arrays import Array, IndexArray, IntArray
+from tacit.arrays import Array, IntArray, Rows
 from tacit.kernels import kernel
 from tacit.kernels.public.posterior import LEAST_TOTAL, NoisyCounts, project
 from tacit.kernels.public.questions import KINDS, MOVE, OWN_VARIANCE, REWARD, STEP, Weighing
@@ -142,9 +142,7 @@ def stakes(
     counts: NoisyCounts,
     f: Array,
     number: IntArray,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
     P: Array,
     V: Array,
     policy: IntArray,
@@ -157,6 +155,7 @@ def stakes(
     the values it leads to, over the next states that are listed. About a terminal state nothing is
     left to learn.
     """
+    begin, end, succ = rows
     moves, rewards, moves_variance, rewards_variance, moves_unit, rewards_unit = counts
     H, S = policy.shape
     at_moves[:] = 0.0
@@ -220,7 +219,7 @@ def share_questions(
         g = h if at_moves.shape[0] > 1 else 0
         r = h if at_rewards.shape[0] > 1 else 0
         for kind in range(KINDS):
-            worth = 0.0
+            gain = 0.0
             if h < H - 1 or kind == REWARD:
                 for s in range(S):
                     d = f[h, s]
@@ -230,12 +229,12 @@ def share_questions(
                     own = 0 if kind == STEP else 1
                     if kind != REWARD:
                         variance = OWN_VARIANCE * d + weighing.moves[own]
-                        worth += d * d * at_moves[g, x] / variance
+                        gain += d * d * at_moves[g, x] / variance
                     if kind != MOVE:
                         variance = OWN_VARIANCE * d + weighing.rewards[own]
-                        worth += d * d * at_rewards[r, x] / variance
-            asked[KINDS * h + kind] = worth
-            total += worth
+                        gain += d * d * at_rewards[r, x] / variance
+            asked[KINDS * h + kind] = gain
+            total += gain
     sum_so_far = 0.0
     for h in range(H):
         best = REWARD if h == H - 1 else STEP

@@ -46,6 +46,15 @@ class CellSums(NamedTuple):
     first_users: IntArray  # reports about step 1 [3]
 
 
+class CountedHits(NamedTuple):
+    """Those of moves, or those of rewards."""
+
+    hits: IntArray
+    weight: IntArray
+    square: IntArray
+    seen: IntArray
+
+
 class Chances(NamedTuple):
     """What undoes an oracle: p, q, and the variance v of one report outside a cell."""
 
@@ -116,7 +125,7 @@ def add_hits(
     for s in range(sums.first.shape[1]):
         met = occupancy[h, state[s]]
         x = number[s, policy[h, state[s]]]
-        told = 0  # hits of place s
+        place_hits = 0
         if kind != REWARD:
             g = h if sums.moves.shape[1] > 1 else 0
             w = report_weight(met, weighing.moves[source], weighing)
@@ -125,25 +134,25 @@ def add_hits(
                 if kind == STEP:
                     count += hits[cell_index(kind, s, 1, following, N)]
                 sums.moves[source, g, x, following] += w * count
-                told += count
+                place_hits += count
             sums.moves_weight[source, g, x] += w * n
             sums.moves_square[source, g, x] += w * w * n
-            sums.moves_seen[source, g, x] += w * w * told
+            sums.moves_seen[source, g, x] += w * w * place_hits
         if kind != MOVE:
             g = h if sums.rewards.shape[1] > 1 else 0
             w = report_weight(met, weighing.rewards[source], weighing)
-            told = 0
+            place_hits = 0
             for rho in range(2):
                 count = 0
                 for following in range(N if kind == STEP else 1):
                     count += hits[cell_index(kind, s, rho, following, N)]
                 sums.rewards[source, g, x, rho] += w * count
-                told += count
+                place_hits += count
             sums.rewards_weight[source, g, x] += w * n
             sums.rewards_square[source, g, x] += w * w * n
-            sums.rewards_seen[source, g, x] += w * w * told
+            sums.rewards_seen[source, g, x] += w * w * place_hits
         if h == 0:
-            sums.first[kind, s] += told
+            sums.first[kind, s] += place_hits
     if h == 0:
         sums.first_users[kind] += n
 
@@ -166,61 +175,55 @@ def visit_weight(seen: float, total: float, square: float, weight: float) -> flo
 
 
 @kernel
+def estimate_counts(
+    sums: CountedHits,
+    oracles: tuple[Chances, Chances],
+    joint: int,
+    counts: Array,
+    noise: Array,
+    unit: Array,
+) -> None:
+    """Overwrite counts [G, X, n], the variance of their noise and the weight of a visit [G, X].
+
+    A count adds up so many cells of the ``joint`` question, and one of the other.
+    """
+    hits, weight, square, seen = sums
+    _, G, X, places = hits.shape
+    step = 1.0 / WEIGHT_STEPS
+    for x in range(X):
+        for g in range(G):
+            counts[g, x] = 0.0
+            noise[g, x] = 0.0
+            visits, total, squares, weights = 0.0, 0.0, 0.0, 0.0
+            for source in range(2):
+                oracle, cells = oracles[source], joint if source == 0 else 1
+                reports = weight[source, g, x] * step
+                squared = square[source, g, x] * step * step
+                noise[g, x] += cells * oracle.v * squared
+                own = seen[source, g, x] * step * step
+                visits += unbiased(own, squared, cells * places, oracle)
+                squares += squared
+                weights += reports
+                for n in range(places):
+                    count = unbiased(hits[source, g, x, n] * step, reports, cells, oracle)
+                    counts[g, x, n] += count
+                    total += count
+            unit[g, x] = visit_weight(visits, total, squares, weights)
+
+
+@kernel
 def estimate_cells(
-    sums: CellSums,
-    joint: Chances,
-    move: Chances,
-    reward: Chances,
-    out: NoisyCounts,
-    first: Array,
+    sums: CellSums, joint: Chances, move: Chances, reward: Chances, out: NoisyCounts, first: Array
 ) -> None:
     """Overwrite ``out`` and ``first`` [L] with what the sums of reports by the oracles estimate.
 
     A count of moves adds up two joint cells, a count of rewards N of them.
     """
-    X, N = sums.moves.shape[2], sums.moves.shape[3]
-    unit = 1.0 / WEIGHT_STEPS
-    for x in range(X):
-        for g in range(sums.moves.shape[1]):
-            out.moves[g, x] = 0.0
-            out.moves_variance[g, x] = 0.0
-            seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
-            for source in range(2):
-                oracle = joint if source == 0 else move
-                cells = 2 if source == 0 else 1
-                reports = sums.moves_weight[source, g, x] * unit
-                square = sums.moves_square[source, g, x] * unit * unit
-                told = sums.moves_seen[source, g, x] * unit * unit
-                out.moves_variance[g, x] += cells * oracle.v * square
-                seen += unbiased(told, square, cells * N, oracle)
-                squares += square
-                weights += reports
-                for n in range(N):
-                    hits = sums.moves[source, g, x, n] * unit
-                    count = unbiased(hits, reports, cells, oracle)
-                    out.moves[g, x, n] += count
-                    total += count
-            out.moves_unit[g, x] = visit_weight(seen, total, squares, weights)
-        for g in range(sums.rewards.shape[1]):
-            out.rewards[g, x] = 0.0
-            out.rewards_variance[g, x] = 0.0
-            seen, total, squares, weights = 0.0, 0.0, 0.0, 0.0
-            for source in range(2):
-                oracle = joint if source == 0 else reward
-                cells = N if source == 0 else 1
-                reports = sums.rewards_weight[source, g, x] * unit
-                square = sums.rewards_square[source, g, x] * unit * unit
-                told = sums.rewards_seen[source, g, x] * unit * unit
-                out.rewards_variance[g, x] += cells * oracle.v * square
-                seen += unbiased(told, square, cells * 2, oracle)
-                squares += square
-                weights += reports
-                for rho in range(2):
-                    hits = sums.rewards[source, g, x, rho] * unit
-                    count = unbiased(hits, reports, cells, oracle)
-                    out.rewards[g, x, rho] += count
-                    total += count
-            out.rewards_unit[g, x] = visit_weight(seen, total, squares, weights)
+    N = sums.moves.shape[3]
+    moves = CountedHits(sums.moves, sums.moves_weight, sums.moves_square, sums.moves_seen)
+    estimate_counts(moves, (joint, move), 2, out.moves, out.moves_variance, out.moves_unit)
+    paid = CountedHits(sums.rewards, sums.rewards_weight, sums.rewards_square, sums.rewards_seen)
+    estimate_counts(paid, (joint, reward), N, out.rewards, out.rewards_variance, out.rewards_unit)
     for s in range(sums.first.shape[1]):
         first[s] = 0.0
         for kind in range(3):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
+from tacit.kernels.public.planning import VisitTables
+from tacit.trajectory import Lives
 
 
 @kernel
@@ -50,23 +52,16 @@ def clip_pair(first: IntArray, number: IntArray, s: int, a: int) -> int:
 
 @kernel
 def add_visits(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
-    horizon: int,
-    first: IntArray,
-    number: IntArray,
-    reward: IntArray,
-    reward_squares: IntArray,
-    visits: IntArray,
-    transitions: IntArray,
+    lives: Lives, horizon: int, first: IntArray, number: IntArray, sums: VisitTables
 ) -> None:
     """Add R(x), R2(x), N_r(x) [G, X] and N_p(x, s') [G, X, S] of many users (rows), x = (s, a).
 
     At most ``horizon`` steps of each are read, and none after a terminal state. N_p has the first
-    H - 1 transitions (docs/papers/tabular_ldp.md#setting). ``reward_squares`` may have no cells
-    (G = 0): then it is left out. Rewards and their squares are in units of 1 / STEPS.
+    H - 1 transitions (docs/papers/tabular_ldp.md#setting). Rewards and their squares are in units
+    of 1 / STEPS.
     """
+    states, actions, rewards = lives
+    reward, reward_squares, visits, transitions = sums
     G, S = visits.shape[0], transitions.shape[2]
     steps = min(horizon, actions.shape[1], rewards.shape[1], states.shape[1])
     for row in range(states.shape[0]):
@@ -86,9 +81,7 @@ def add_visits(
 
 @kernel
 def add_joint_counts(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    lives: Lives,
     horizon: int,
     pooled: bool,
     first: IntArray,
@@ -104,6 +97,7 @@ def add_joint_counts(
     added after a terminal state. With one table per stage the next state of the last stage, which
     nobody plans with, counts as state 0. ``reward`` may have no cells: then rewards are left out.
     """
+    states, actions, rewards = lives
     S = transitions.shape[2]
     for row in range(states.shape[0]):
         steps = min(horizon, actions.shape[1], states.shape[1] - 1, rewards.shape[1])

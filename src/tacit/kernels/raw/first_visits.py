@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
-from tacit.arrays import Array, IntArray
+import numpy as np
+
+from tacit.arrays import IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.raw.counts import clip_index, clip_pair, clip_reward
+from tacit.trajectory import Attendees, Lives
+
+
+class VisitBounds(NamedTuple):
+    """What one person teaches at most: pairs, known ones of a row, and how often a pair."""
+
+    cap: int
+    refresh: int
+    often: int
+
+
+class FirstVisitSums(NamedTuple):
+    """What first visits add to; gains and starts may have no cells: then they are left out."""
+
+    transitions: IntArray  # [X, S]
+    gains: IntArray  # [X]
+    totals: IntArray  # [X]
+    starts: IntArray  # [S]
 
 
 @kernel
 def add_first_visits(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    lives: Lives,
     horizon: int,
     first: IntArray,
     number: IntArray,
     wanted: IntArray,
-    cap: int,
-    refresh: int,
-    often: int,
-    who: IntArray,
-    taught: npt.NDArray[np.uint8],
-    spent: IntArray,
-    forget: bool,
-    transitions: IntArray,
-    gains: IntArray,
-    totals: IntArray,
-    starts: IntArray,
+    bounds: VisitBounds,
+    who: Attendees,
+    sums: FirstVisitSums,
 ) -> None:
     """Add what many participations (rows) teach about at most ``cap`` pairs x of a person each.
 
     A pair counts from its first visit on, at most ``often`` times per person, and only where it is
     ``wanted`` [X]: 2 or more is asked for, 1 may be taught again (at most ``refresh`` such pairs
-    per row), 0 or less is not counted. A counted step adds 1 to transitions [X, S], r - 1/2 to
-    gains [X], 1/2 to totals [X]; who makes a first step adds 1 to starts [S]. Gains and starts may
-    have no cells: then they are left out. Whether a step counts is decided before its reward and
-    its next state are read.
+    per row), 0 or less is not counted. A counted step adds 1 to transitions, r - 1/2 to gains, 1/2
+    to totals; who makes a first step adds 1 to starts. Whether a step counts is decided before its
+    reward and its next state are read.
 
-    Row i is a participation of the person ``who[i]``. ``taught`` [people, X + 1] holds how often
-    each of them has taught a pair, and last whether they made a first step; ``spent`` [people] how
-    many pairs these are. Both are carried on, or with ``forget`` blank again after every row.
+    Row i is a participation of the person rows[i] of ``who``. ``taught`` [people, X + 1] holds how
+    often each of them has taught a pair, and last whether they made a first step; ``spent``
+    [people] how many pairs these are. Both are carried on, or with ``forget`` blank again after
+    every row.
     """
+    states, actions, rewards = lives
+    (cap, refresh, often), (rows, taught, spent, forget) = bounds, who
+    transitions, gains, totals, starts = sums
     X, S = transitions.shape
     steps = min(horizon, actions.shape[1], states.shape[1] - 1, rewards.shape[1])
     for row in range(states.shape[0]):
-        visits, pairs = taught[who[row]], spent[who[row]]
+        visits, pairs = taught[rows[row]], spent[rows[row]]
         if starts.shape[0] > 0 and steps > 0 and visits[X] == 0:
             visits[X] = 1
             starts[clip_index(states[row, 0], S)] += STEPS
-        again = 0
+        repeats = 0
         for h in range(steps):
             x = clip_pair(first, number, clip_index(states[row, h], S), actions[row, h])
             if x < 0:
@@ -60,10 +72,10 @@ def add_first_visits(
             if wanted[x] <= 0:
                 continue
             if visits[x] == 0:
-                if pairs == cap or (wanted[x] == 1 and again == refresh):
+                if pairs == cap or (wanted[x] == 1 and repeats == refresh):
                     continue
                 pairs += 1
-                again += 1 if wanted[x] == 1 else 0
+                repeats += 1 if wanted[x] == 1 else 0
             if visits[x] < often:
                 visits[x] += 1
                 transitions[x, clip_index(states[row, h + 1], S)] += STEPS
@@ -71,27 +83,22 @@ def add_first_visits(
                 if gains.shape[0] > 0:
                     r = clip_reward(rewards[row, h])
                     gains[x] += np.int64(np.rint(STEPS * (r - 0.5)))
-        spent[who[row]] = pairs
+        spent[rows[row]] = pairs
         if forget:
             visits[:] = 0
-            spent[who[row]] = 0
+            spent[rows[row]] = 0
 
 
 @kernel
 def add_first_returns(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    lives: Lives,
     horizon: int,
     first: IntArray,
     number: IntArray,
     cap: int,
     end_reward: float,
     largest: float,
-    who: IntArray,
-    taught: npt.NDArray[np.uint8],
-    spent: IntArray,
-    forget: bool,
+    who: Attendees,
     returns: IntArray,
     totals: IntArray,
 ) -> None:
@@ -103,12 +110,13 @@ def add_first_returns(
     pays ``end_reward``, whatever the user says. Who taught what is as in
     ``add_first_visits``; ``taught`` [people, S] flags states.
     """
+    (states, actions, rewards), (rows, taught, spent, forget) = lives, who
     S = first.shape[0] - 1
     steps = min(horizon, actions.shape[1], states.shape[1] - 1, rewards.shape[1])
     counted = np.zeros(max(steps, 1), dtype=np.int64)
     paid = np.zeros(max(steps, 1))
     for row in range(states.shape[0]):
-        before, visits = spent[who[row]], taught[who[row]]
+        before, visits = spent[rows[row]], taught[rows[row]]
         many, length, rest = 0, 0, 0.0
         for h in range(steps):
             s = clip_index(states[row, h], S)
@@ -121,7 +129,7 @@ def add_first_returns(
                 visits[s] = 1
                 counted[many] = h
                 many += 1
-        spent[who[row]] = before + many
+        spent[rows[row]] = before + many
         if length == steps and steps < horizon and steps > 0:
             s = clip_index(states[row, steps], S)
             if first[s] == first[s + 1]:
@@ -136,4 +144,4 @@ def add_first_returns(
                 totals[x] += STEPS // 2
         if forget:
             visits[:] = 0
-            spent[who[row]] = 0
+            spent[rows[row]] = 0

@@ -14,6 +14,7 @@ from tacit.arrays import Array, IntArray
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.raw.counts import clip_index, clip_reward
+from tacit.trajectory import Lives
 
 
 class Weights(NamedTuple):
@@ -22,6 +23,14 @@ class Weights(NamedTuple):
     gram: float
     next: float
     reward: float
+
+
+class CuratedSums(NamedTuple):
+    """What a curator adds up, stage by stage."""
+
+    gram: IntArray  # [H, p] packed; p = d keeps the diagonal alone
+    table: IntArray  # [H, S, A, S]
+    reward: IntArray  # [H, S, A]
 
 
 @kernel
@@ -43,9 +52,7 @@ def add_outer(x: Array, factor: float, row: IntArray) -> None:
 
 @kernel
 def add_steps(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    lives: Lives,
     horizon: int,
     phi: Array,
     pooled: bool,
@@ -62,6 +69,7 @@ def add_steps(
     alone (enough where phi is one-hot). A stage beyond the end of a block is left out of it, and so
     is a step whose next state is missing.
     """
+    states, actions, rewards = lives
     S, A, d = phi.shape
     H = min(horizon, states.shape[1], actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):
@@ -149,22 +157,14 @@ def noisy_answer(
 
 @kernel
 def add_weighted_steps(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
-    phi: Array,
-    weights: Array,
-    largest: float,
-    gram: IntArray,
-    table: IntArray,
-    reward: IntArray,
+    lives: Lives, phi: Array, weights: Array, largest: float, sums: CuratedSums
 ) -> None:
     """Add w phi phi^T, w at (s, a, s') and w r at (s, a), per stage, of many users (rows).
 
-    Tables: gram [H, p] packed (p = d keeps the diagonal alone), table [H, S, A, S], reward [H, S,
-    A]. Weights w_h(s, a) [H, S, A] are clipped into [0, ``largest``] and put on the grid first,
-    rounded down.
+    Weights w_h(s, a) [H, S, A] are clipped into [0, ``largest``] and put on the grid first, rounded
+    down.
     """
+    (states, actions, rewards), (gram, table, reward) = lives, sums
     S, A, d = phi.shape
     H = min(weights.shape[0], states.shape[1] - 1, actions.shape[1], rewards.shape[1])
     for row in range(states.shape[0]):

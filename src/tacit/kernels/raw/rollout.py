@@ -7,9 +7,11 @@ next state. So two agents run on the same stream meet the same luck (common rand
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tacit.arrays import Array, IndexArray, IntArray
+import numpy.typing as npt
+
+from tacit.arrays import Array, IndexArray, IntArray, Rows
 from tacit.kernels import kernel
 from tacit.kernels.sampling import draw, draw_within
 
@@ -23,9 +25,7 @@ class Truth(NamedTuple):
     """
 
     number: IntArray  # of the pair (s, a) [S, A], -1 where there is none
-    begin: IntArray  # next states of each pair [G, X]
-    end: IntArray
-    succ: IndexArray
+    rows: Rows  # next states of each pair
     P: Array  # their probabilities
     cdf: Array
     rewards: Array  # mean rewards [G', X]
@@ -86,48 +86,37 @@ def draw_next(truth: Truth, h: int, s: int, a: int, u: float) -> int:
     x = truth.number[s, a]
     if x < 0:
         return s
-    return next_of(truth.begin, truth.end, truth.succ, truth.cdf, h, x, u)
+    begin, end, succ = truth.rows
+    return next_of(begin, end, succ, truth.cdf, h, x, u)
 
 
 @kernel
 def rollout(
-    truth: Truth, policy: IntArray, u: Array, states: IntArray, actions: IntArray, rewards: Array
+    truth: Truth,
+    policy: npt.NDArray[Any],
+    u: Array,
+    states: IntArray,
+    actions: IntArray,
+    rewards: Array,
 ) -> float:
-    """Play the deterministic policy [H, S]; fill states [H+1], actions [H], rewards [H].
+    """Play a policy; fill states [H+1], actions [H], rewards [H].
+
+    It is deterministic [H, S], or given by cumulative action probabilities [H, S, A]: which of them
+    is known when the kernel is compiled.
 
     Returns:
         The sum of the rewards.
     """
-    number, begin, end, succ, _, cdf, means, end_reward, bernoulli, _, initial_cdf = truth
+    number, (begin, end, succ), _, cdf, means, end_reward, bernoulli, _, initial_cdf = truth
     H = policy.shape[0]
     total = 0.0
     s = draw(initial_cdf, u[0])
     states[0] = s
     for h in range(H):
-        a = policy[h, s]
-        x = number[s, a]
-        actions[h] = a
-        rewards[h] = end_reward
-        if x >= 0:
-            rewards[h] = reward_of(means, bernoulli, h, x, u[3 * h + 2])
-            s = next_of(begin, end, succ, cdf, h, x, u[3 * h + 3])
-        states[h + 1] = s
-        total += rewards[h]
-    return total
-
-
-@kernel
-def rollout_stochastic(
-    truth: Truth, policy_cdf: Array, u: Array, states: IntArray, actions: IntArray, rewards: Array
-) -> float:
-    """The same for a stochastic policy given by cumulative action probabilities [H, S, A]."""
-    number, begin, end, succ, _, cdf, means, end_reward, bernoulli, _, initial_cdf = truth
-    H = policy_cdf.shape[0]
-    total = 0.0
-    s = draw(initial_cdf, u[0])
-    states[0] = s
-    for h in range(H):
-        a = draw(policy_cdf[h, s], u[3 * h + 1])
+        if policy.ndim == 2:
+            a = policy[h, s]
+        else:
+            a = draw(policy[h, s], u[3 * h + 1])
         x = number[s, a]
         actions[h] = a
         rewards[h] = end_reward

@@ -16,6 +16,7 @@ from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public.mixture import middle, mixed, norm
 from tacit.kernels.raw.counts import clip_index, clip_reward
+from tacit.trajectory import Lives
 
 
 class TargetScales(NamedTuple):
@@ -40,6 +41,15 @@ class TargetFeatures(NamedTuple):
     caps: Array  # [H+1]
     longest: Array  # [H-1]
     highest: Array  # [H-1]
+
+
+class TargetSums(NamedTuple):
+    """What steps add to, stage by stage; blocks may be empty: then they are left out."""
+
+    gram: IntArray
+    target: IntArray
+    reward_gram: IntArray
+    reward_target: IntArray
 
 
 @kernel
@@ -70,19 +80,14 @@ def clipped_values(V: Array, cap: float, out: Array) -> None:
 
 @kernel
 def add_value_targets(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
+    lives: Lives,
     V: Array,
     reach: Array,
     features: TargetFeatures,
     scales: TargetScales,
     values: Array,
     x: Array,
-    gram: IntArray,
-    target: IntArray,
-    reward_gram: IntArray,
-    reward_target: IntArray,
+    sums: TargetSums,
 ) -> None:
     """Add x x^T, x y, varphi varphi^T and varphi r of many users (rows) to the blocks.
 
@@ -90,9 +95,10 @@ def add_value_targets(
     x = phi_V(s_h, a_h) is clipped to the norm ``reach[0, h]`` and y = V(s_{h+1}) - mid to
     ``reach[1, h]``, both at most the declared bounds: the caller adds noise in proportion, so any
     published reach is safe. V is clipped entry by entry first. Stage H has no transition data.
-    Reward blocks may be empty: then rewards are left out. ``values`` [S] and ``x`` [w] are work
-    space.
+    ``values`` [S] and ``x`` [w] are work space.
     """
+    states, actions, rewards = lives
+    gram, target, reward_gram, reward_target = sums
     phi, block, varphi, r_block, offset, centre, caps, longest, highest = features
     H = caps.shape[0] - 1
     S = phi.shape[1]
@@ -141,23 +147,16 @@ def add_row(row: IntArray, out: IntArray) -> None:
 
 @kernel
 def add_multi_targets(
-    states: IntArray,
-    actions: IntArray,
-    rewards: Array,
-    horizon: int,
-    pooled: bool,
-    tables: StepTables,
-    gram: IntArray,
-    target: IntArray,
-    reward_gram: IntArray,
-    reward_target: IntArray,
+    lives: Lives, horizon: int, pooled: bool, tables: StepTables, sums: TargetSums
 ) -> None:
     """Add the contributions of many users, one trajectory per row.
 
     The statistic is that of docs/papers/mixture_jdp.md#b1.
     Blocks have one table for all stages if ``pooled``, else one per stage; then the transition of
-    the last stage, which nobody plans with, is left out. Reward blocks may be empty.
+    the last stage, which nobody plans with, is left out.
     """
+    states, actions, rewards = lives
+    gram, target, reward_gram, reward_target = sums
     S = tables.target.shape[1]
     A = tables.target.shape[0] // S
     for row in range(states.shape[0]):

@@ -91,15 +91,15 @@ class Together(NamedTuple):
 
     def variances(self) -> Array:
         """The most that may be added, at both ends [2]."""
-        found = []
+        extra = []
         for d, w in zip(self.paid, self.led, strict=True):
             w = np.where(d[:, np.newaxis] < 0.0, -w, w)
             best = np.argsort(-w, axis=1)
             p, w = (np.take_along_axis(x, best, axis=1) for x in (self.chances, w))
             left = self.reward[:, np.newaxis] - (np.cumsum(p, axis=1) - p)
             covariance = ((np.clip(left, 0.0, p) - self.reward[:, np.newaxis] * p) * w).sum(axis=1)
-            found.append(2.0 * float((np.abs(d) * covariance / self.visits).sum()))
-        return np.array(found)
+            extra.append(2.0 * float((np.abs(d) * covariance / self.visits).sum()))
+        return np.array(extra)
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ class Models:
         model that these were drawn from: by so much this one is taken to look too good as well.
         """
         ends = np.array([self._ends(counts, policy) for counts in self.counts])
-        found = ValueEstimate(ends.min(axis=1), ends.max(axis=1), self._together(policy))
+        estimate = ValueEstimate(ends.min(axis=1), ends.max(axis=1), self._together(policy))
         if policy is None or not np.array_equal(policy, self._learned(self.release)):
-            return found
+            return estimate
         gains = []
         for counts in self.counts[1 : RELEARNED_MODELS + 1]:
-            again = self._learned(self._released(counts))
-            gains.append(sum(self._ends(counts, again)) - sum(self._ends(self.counts[0], again)))
-        return dataclasses.replace(found, luck=max(float(np.mean(gains)) / 2, 0.0))
+            other = self._learned(self._released(counts))
+            gains.append(sum(self._ends(counts, other)) - sum(self._ends(self.counts[0], other)))
+        return dataclasses.replace(estimate, luck=max(float(np.mean(gains)) / 2, 0.0))
 
     def _learned(self, release: Release) -> Array:
         """The policy [H, S, A] that ``tacit-offline`` learns from a release."""
@@ -300,8 +300,8 @@ def _redrawn(counts: _Counts, likely: Array, std: float, rng: np.random.Generato
     start = np.maximum(counts.start, 0.0)
     begun = np.sqrt(start) * rng.standard_normal(start.shape)
     begun -= start / max(start.sum(), 1e-9) * begun.sum()
-    again = counts.start + begun + std * rng.standard_normal(start.shape)
-    return _Counts(cells, visits, 0.5 + gains / visits, choices, again, counts.people)
+    starts = counts.start + begun + std * rng.standard_normal(start.shape)
+    return _Counts(cells, visits, 0.5 + gains / visits, choices, starts, counts.people)
 
 
 def whole_share(release: Release, beta: float = 0.05) -> Interval:
@@ -338,7 +338,7 @@ def weighted_value(release: Release, most: float, top: float, beta: float = 0.05
     What is won with weight w is never above the value, and 1 minus what is lost never below it:
     cutting weights only moves the two apart. Each end has its own spread.
     """
-    people = max(1.0, float(release.blocks["people"][0]))
+    people = people_of(release)
     sums = [float(x) / people for x in release.blocks["weighted"]]
     std = release.law.scale("weighted") / people
     z = two_sided(beta)

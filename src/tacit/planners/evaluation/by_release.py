@@ -129,18 +129,18 @@ def value_band(
     baselines: Mapping[str, Policy] | None = None,
 ) -> ValueBand:
     """The value of a publication's policy, from the release it was planned from."""
-    found = tables(task, release, planner)
+    released = tables(task, release, planner)
     policies = [publication.policy, *(baselines or {}).values()]
     chances = [action_chances(policy, task.sizes["actions"]) for policy in policies]
-    if found is None or chances[0] is None or found.moves.size > MOST_NUMBERS:
+    if released is None or chances[0] is None or released.moves.size > MOST_NUMBERS:
         return _optimistic(task, release, publication)
     rng = np.random.default_rng(seed)
     values: list[list[Array]] = [[] for _ in policies]
     hidden = []
-    per_round = max(1, min(DRAWS, MOST_NUMBERS // found.moves.size))
+    per_round = max(1, min(DRAWS, MOST_NUMBERS // released.moves.size))
     for done in range(0, DRAWS, per_round):
-        models = _draw(found, min(per_round, DRAWS - done), rng)
-        hidden.append(_hidden_steps(found, models, chances[0]))
+        models = _draw(released, min(per_round, DRAWS - done), rng)
+        hidden.append(_hidden_steps(released, models, chances[0]))
         for one, asked in zip(values, chances, strict=True):
             if asked is not None:
                 one.append(_values(models, asked))
@@ -153,7 +153,7 @@ def value_band(
             other = np.concatenate(one)[:, 0]
             gain = _band(drawn[:, 0] - other, -most, most)
             compared.append(Baseline(name, _band(other, 0.0, most), gain))
-    kind: Kind = "even" if found.first is None else "start"
+    kind: Kind = "even" if released.first is None else "start"
     share = float(np.concatenate(hidden).mean())
     return ValueBand(kind, *bands[0], tuple(bands[1:]), share, tuple(compared))
 
@@ -277,11 +277,11 @@ class ReleasedTables(NamedTuple):
     visits_std: Array  # [G', S, A]
     extra: Array  # [G', S, A]
     extra_std: Array  # [G', S, A]
-    base: float
-    known_reward: Array | None  # [G', S, A], where nothing has to be learned
-    first: Array | None  # [S]
-    first_std: float
-    starters: float
+    base: float = 0.5
+    known_reward: Array | None = None  # [G', S, A], where nothing has to be learned
+    first: Array | None = None  # [S]
+    first_std: float = 0.0
+    starters: float = 0.0
 
 
 def tables(task: Task, release: Noisy, planner: Planner) -> ReleasedTables | None:
@@ -322,8 +322,6 @@ def _one_cell(release: Noisy) -> ReleasedTables:
         visits_std=std * 2**0.5,
         extra=0.5 * (one - none),
         extra_std=std * 0.5**0.5,
-        base=0.5,
-        known_reward=None,
         first=blocks["first"] / starters if starters > 0 else None,
         first_std=float(np.sqrt(release.variances["first"])) / max(starters, 1.0),
         starters=starters,
@@ -343,9 +341,6 @@ def _visit_counts(task: Task, release: Noisy) -> ReleasedTables:
         extra_std=_std(release, "reward", visits),
         base=0.0,
         known_reward=task.known.get("reward"),
-        first=None,
-        first_std=0.0,
-        starters=0.0,
     )
 
 
@@ -369,7 +364,6 @@ def _first_visits(task: Task, release: Noisy) -> ReleasedTables:
         visits_std=2.0 * _std(release, "totals", visits),
         extra=extra,
         extra_std=extra_std,
-        base=0.5,
         known_reward=task.known.get("reward"),
         first=first,
         first_std=first_std,
@@ -394,7 +388,6 @@ def _joint_counts(task: Task, release: Noisy, planner: JointCountsPlanner) -> Re
         visits_std=std * S**0.5,
         extra=extra,
         extra_std=extra_std,
-        base=0.5,
         known_reward=task.known.get("reward"),
         first=None if task.homogeneous else visits[0].sum(axis=-1) / release.users,
         first_std=float(std.max()) * (S * A) ** 0.5 / release.users,

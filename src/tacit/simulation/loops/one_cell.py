@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, Arrays, IntArray
+from tacit.arrays import Array, Arrays, IntArray, Rows
 from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public import questions, tacit_local
@@ -34,7 +34,7 @@ from tacit.publication import Publication
 from tacit.schedules import CappedBatches
 from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, rescore
-from tacit.task.pairs import Pairs, Places, Rows, full_rows
+from tacit.task.pairs import Pairs, Places, full_rows
 
 Samplers = tuple[Sampler, Sampler, Sampler]
 """By kind of question."""
@@ -153,7 +153,7 @@ def plan_batch(
     """The steps of ``NoisyPosteriorPlanner``, or of ``DirectionalPlanner``."""
     counts, action, end_reward = released.counts, task.pairs.action, task.end_reward
     _, place, first, number, _ = task.places
-    begin, end, succ = task.rows
+    rows = task.rows
     P, R = np.zeros(counts.moves.shape), np.zeros(counts.rewards.shape[:2])
     H, S = batch.policy.shape
     X, N = counts.moves.shape[1], counts.moves.shape[2]
@@ -167,23 +167,23 @@ def plan_batch(
     else:
         if explore.listed:
             mean = settled(share, streams.posterior)
-            listed_model(counts, first, mean, streams.posterior, begin, end, succ, flat, R)
+            listed_model(counts, first, mean, streams.posterior, rows, flat, R)
         else:
             sample_noisy_model(counts, streams.posterior, np.zeros(N), P, R)
         Q[:] = np.inf
         none = np.zeros((0, 0))
-        backward_induction(first, begin, end, succ, flat, none, R, end_reward, Q, V)
+        backward_induction(first, rows, flat, none, R, end_reward, Q, V)
     policy, steps = np.zeros((H, N), dtype=np.int64), np.zeros((H, N), dtype=np.int64)
     greedy(first, action, Q, streams.ties, policy)
     start, floor = released.first, explore.floor
-    predict_occupancy(start, float(users), number, begin, end, succ, flat, policy, floor, f, steps)
+    predict_occupancy(start, float(users), number, rows, flat, policy, floor, f, steps)
     for h in range(H):
         for s in range(S):
             batch.policy[h, s] = policy[h, place[s]]
             batch.occupancy[h, s] = steps[h, place[s]]
     if explore.asks:
         moves, rewards, weighing = np.zeros(P.shape[:2]), np.zeros(R.shape), explore.weighing
-        tacit_local.stakes(counts, f, number, begin, end, succ, flat, V, policy, moves, rewards)
+        tacit_local.stakes(counts, f, number, rows, flat, V, policy, moves, rewards)
         tacit_local.share_questions(moves, rewards, f, number, policy, weighing, batch.asked)
         batch.clock[2] = 1
 

@@ -20,7 +20,7 @@ from tacit.arrays import Array, Arrays, IntArray
 from tacit.grid import GRID
 from tacit.kernels import kernel
 from tacit.kernels.public.lsvi import log_determinants, stretched
-from tacit.kernels.raw.linear_sums import add_weighted_steps
+from tacit.kernels.raw.linear_sums import CuratedSums, add_weighted_steps
 from tacit.kernels.raw.noise import fill_gaussian
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.kernels.raw.sums import scale
@@ -35,17 +35,7 @@ from tacit.privacy.joint.counted import CountedSecret
 from tacit.simulation.runs.base import FusedRun
 from tacit.simulation.score import Score, record
 from tacit.statistics.linear import CuratedTransitions
-
-
-class CuratedSums(NamedTuple):
-    """Exact sums behind the wall.
-
-    Gram matrices are those of the open batch where a curator releases them, else of everybody.
-    """
-
-    gram: IntArray  # [H, p]
-    table: IntArray  # [H, S, A, S]
-    reward: IntArray  # [H, S, A]
+from tacit.trajectory import Lives
 
 
 class GramStream(NamedTuple):
@@ -146,17 +136,18 @@ def switching_episodes(
     Returns how many rows were used, and whether a switch is due. The node that made it due is
     drawn and not kept: the privatizer does that, with the same noise, when it releases.
     """
-    gram, table, reward = sums
+    gram = sums.gram
     phi, weights, largest = steps
     H = policy.shape[0]
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, logdet = np.empty((1, H)), np.empty(H)
+    lives = Lives(states, actions, rewards)
     work = np.empty((phi.shape[2], phi.shape[2]))
-    _, now, at, checkpoints, regret_curve, reward_curve = score
+    at = score.at
     for row in range(uniforms.shape[0]):
         total = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
-        add_weighted_steps(states, actions, rewards, phi, weights, largest, gram, table, reward)
-        record(total, now, at, checkpoints, regret_curve, reward_curve)
+        add_weighted_steps(lives, phi, weights, largest, sums)
+        record(total, score)
         if at[0] == users:
             return row + 1, False
         if stream.noisy:

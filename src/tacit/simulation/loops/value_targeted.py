@@ -18,12 +18,16 @@ import numpy as np
 from tacit.arrays import Array, Arrays, IntArray
 from tacit.grid import STEPS
 from tacit.kernels import kernel
-from tacit.kernels.public import mixture
-from tacit.kernels.public.mixture import StageRegressions, Widths, Work, work_space
+from tacit.kernels.public.mixture import FamilyRegression, value_targeted_induction
 from tacit.kernels.public.planning import greedy
 from tacit.kernels.public.widths import fill_tight, paper_terms, stage_noise
 from tacit.kernels.raw.rollout import Truth, rollout
-from tacit.kernels.raw.targets import TargetFeatures, TargetScales, add_value_targets
+from tacit.kernels.raw.targets import (
+    TargetFeatures,
+    TargetScales,
+    TargetSums,
+    add_value_targets,
+)
 from tacit.learner import BoundAgent, Learner
 from tacit.planners.vtr import ValueTargetedPlanner
 from tacit.planners.widths import PaperLocal, TightWidths, block_theta
@@ -38,6 +42,7 @@ from tacit.statistics.targets import FAMILIES, LEAST_SHARE, ValueTargets
 from tacit.task.features import known_rewards, value_caps
 from tacit.task.pairs import Pairs
 from tacit.task.task import table_sizes
+from tacit.trajectory import Lives
 
 STEP = 1.0 / STEPS
 """Of the grid."""
@@ -51,10 +56,7 @@ class RawTargets(NamedTuple):
 
     batch: IntArray
     sums: IntArray
-    gram: IntArray  # views of batch
-    target: IntArray
-    reward_gram: IntArray
-    reward_target: IntArray
+    blocks: TargetSums  # views of batch
 
 
 class Family(NamedTuple):
@@ -87,10 +89,8 @@ class PublicTargets(NamedTuple):
     """What planning may see: the release, the sum of squared weights, the published values."""
 
     release: Array
-    transitions: StageRegressions
-    rewards: StageRegressions
-    p_widths: Widths
-    r_widths: Widths
+    transitions: FamilyRegression
+    rewards: FamilyRegression
     spread: Array  # [4, H] of gram, target, reward gram, reward target
     known_reward: Array
     caps: Array
@@ -143,18 +143,18 @@ def update_widths(terms: WidthTerms, public: PublicTargets) -> None:
     std, spread, H = terms.noise_std, public.spread, public.V.shape[0] - 1
     for family in range(2):
         f = terms.p if family == 0 else terms.r
-        widths = public.p_widths if family == 0 else public.r_widths
+        widths = public.transitions.widths if family == 0 else public.rewards.widths
         _, ridge, shift, _, _, _, fixed, direct = widths
         if terms.paper:
             users, theta = public.clock[1], f.paper_theta
             shift[:], radius = paper_terms(users, std, f.d, theta, f.most, H, terms.alpha)
             fixed[:] = f.span * radius
         else:
-            regression = public.transitions if family == 0 else public.rewards
+            sums = public.transitions.sums if family == 0 else public.rewards.sums
             stages = shift.shape[0]
             gram, target = np.empty(stages), np.empty(stages)
-            stage_noise(std, spread[2 * family], regression.gram_factor, gram)
-            stage_noise(std, spread[2 * family + 1], regression.target_factor, target)
+            stage_noise(std, spread[2 * family], sums.gram_factor, gram)
+            stage_noise(std, spread[2 * family + 1], sums.target_factor, target)
             fill_tight(gram, target, f.root, f.reach, f.theta, ridge, shift, fixed, direct)
 
 
@@ -175,20 +175,19 @@ def value_targeted_episodes(
     terms: WidthTerms,
     features: TargetFeatures,
     scales: TargetScales,
-    p_work: Work,
-    r_work: Work,
     streams: LoopStreams,
     raw: RawTargets,
     public: PublicTargets,
     score: Score,
 ) -> None:
     """One episode per row of ``uniforms``, a new plan after every ``terms.every`` of them."""
-    optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    optimum, now, at = score[:3]
     policy, clock, ties, rng = public.policy, public.clock, streams.ties, streams.noise
     H, S, A = public.Q.shape
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, true_values, greedy_only = np.empty((1, H)), np.zeros((H + 1, S)), np.zeros((0, S, A))
     values, x = np.empty(S), np.empty(features.phi.shape[2])
+    lives = Lives(states, actions, rewards)
     first, of_state, action, _ = public.pairs
     Q = np.empty((H, action.shape[0]))
     for row in range(uniforms.shape[0]):
@@ -196,23 +195,14 @@ def value_targeted_episodes(
             if at[0] > 0:
                 close_targets(terms, features, raw, public, rng)
             update_widths(terms, public)
-            mixture.value_targeted_induction(
+            value_targeted_induction(
                 public.transitions,
-                public.p_widths,
-                features.phi,
-                features.block,
                 public.rewards,
-                public.r_widths,
-                features.varphi,
-                features.r_block,
                 features.offset,
                 public.known_reward,
                 public.caps,
                 features.centre,
-                False,
                 greedy_only,
-                p_work,
-                r_work,
                 public.Q,
                 public.V,
                 public.reach,
@@ -224,36 +214,19 @@ def value_targeted_episodes(
             if greedy(first, action, Q, ties, policy) or at[0] == 0:
                 rescore(truth, policy, optimum, true_values, now)
         reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
-        add_value_targets(
-            states,
-            actions,
-            rewards,
-            public.V,
-            public.clip,
-            features,
-            scales,
-            values,
-            x,
-            raw.gram,
-            raw.target,
-            raw.reward_gram,
-            raw.reward_target,
-        )
+        add_value_targets(lives, public.V, public.clip, features, scales, values, x, raw.blocks)
         clock[0] += 1
-        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+        record(reward, score)
 
 
 class ValueTargetedRun(FusedRun):
     """UCRL-VTR, LinOpt-VI and their locally private forms."""
 
     def _prepare(self) -> None:
-        problem, agent = self.problem, self.agent
+        agent = self.agent
         statistic, planner = agent.statistic, agent.planner
         assert isinstance(statistic, ValueTargets) and isinstance(planner, ValueTargetedPlanner)
-        SA = problem.states * problem.actions
         self._statistic = statistic
-        p, r = statistic.transitions, statistic.rewards
-        self._work = work_space(SA, p.blocks, p.width), work_space(SA, r.blocks, r.width)
         self.terms = _terms(agent, statistic, planner)
         self.raw, self.public = _raw(statistic), _public(agent, planner)
 
@@ -272,7 +245,6 @@ class ValueTargetedRun(FusedRun):
             self.terms,
             self._statistic.features,
             self._statistic.scales,
-            *self._work,
             self._draws,
             self.raw,
             self.public,
@@ -329,28 +301,19 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
 def _raw(statistic: ValueTargets) -> RawTargets:
     batch = np.zeros(statistic.layout.size, dtype=np.int64)
     views, none = statistic.layout.views(batch), np.zeros((0, 1, 1), dtype=np.int64)
-    return RawTargets(batch, np.zeros_like(batch), *(views.get(name, none) for name in FAMILIES))
+    blocks = TargetSums(*(views.get(name, none) for name in FAMILIES))
+    return RawTargets(batch, np.zeros_like(batch), blocks)
 
 
 def _public(agent: BoundAgent, planner: ValueTargetedPlanner) -> PublicTargets:
     """Before the first user: widths of an empty release, whose noise terms the loop fills in."""
     task, layout = agent.task, agent.statistic.layout
     H, S, A = table_sizes(task)
-    p, r, u = planner.sums
     release = np.zeros(layout.size)
-    views, none = layout.views(release), np.zeros((0, r.blocks, 1))
     empty = agent.privatizer.release(agent.privatizer.init(), Query(0), ZeroNoise())
-    p_widths, r_widths = (
-        widths._replace(scale=float(widths.scale))
-        for widths in planner.rule.widths(task, empty, planner.sums)
-    )
-    reward_gram, reward_target = (views.get(name, none) for name in FAMILIES[2:])
     return PublicTargets(
         release,
-        StageRegressions(views["gram"], views["target"], u.gram, u.target, u.off),
-        StageRegressions(reward_gram, reward_target, u.reward_gram, u.reward_target, u.off),
-        p_widths,
-        r_widths,
+        *planner.regressions(task, empty, layout.views(release)),
         np.zeros((4, H)),
         known_rewards(task),
         value_caps(task),

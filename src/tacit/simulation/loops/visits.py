@@ -16,14 +16,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.arrays import Array, Arrays, IndexArray, IntArray
+from tacit.arrays import Array, Arrays, IntArray, Rows
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public import obi
 from tacit.kernels.public.obi import BonusRule, CellNoise
-from tacit.kernels.public.planning import backward_induction, greedy, optimistic_model
+from tacit.kernels.public.planning import (
+    VisitTables,
+    backward_induction,
+    greedy,
+    optimistic_model,
+)
 from tacit.kernels.public.posterior import DirichletPrior, sample_model
 from tacit.kernels.raw.counts import add_visits, clip_pair
 from tacit.kernels.raw.noise import add_scaled, fill_bounded, fill_gaussian, fill_laplace
@@ -43,7 +47,8 @@ from tacit.schedules import Every
 from tacit.simulation.runs.base import FusedRun, LoopStreams
 from tacit.simulation.score import Score, record, rescore
 from tacit.statistics.counts import VisitCounts
-from tacit.task.pairs import Pairs, Rows, full_rows
+from tacit.task.pairs import Pairs, full_rows
+from tacit.trajectory import Lives
 
 UCB_VI, POSTERIOR, OBI = range(3)
 
@@ -79,18 +84,6 @@ class LocalNoise(NamedTuple):
     keep: float
     flip: float
     message: IntArray
-
-
-class VisitTables(NamedTuple):
-    """Views of one flat count vector (contribution, sums or release): [G, X], the last [G, X, S].
-
-    See ``VisitCounts.tables``.
-    """
-
-    reward: npt.NDArray[Any]
-    reward_squares: npt.NDArray[Any]
-    visits: npt.NDArray[Any]
-    transitions: npt.NDArray[Any]
 
 
 class RawVisits(NamedTuple):
@@ -148,14 +141,13 @@ def release_steps(
     number: IntArray,
     totals: VisitTables,
     released: VisitTables,
-    begin: IntArray,
-    end: IntArray,
-    succ: IndexArray,
+    rows: Rows,
 ) -> None:
     """Release the cells that one user's steps moved, and list the next states.
 
     Exact counts only: rewards count in steps of 1 / STEPS, the rest in ones (``VisitCounts``).
     """
+    begin, end, succ = rows
     G = begin.shape[0]
     H = actions.shape[0]
     for h in range(H):
@@ -200,72 +192,38 @@ def visit_episodes(
     ties, posterior, rng = streams
     P, rest, Q, policy = plan
     contribution, blocks, sums, totals = raw
-    c_reward, c_squares, c_visits, c_next = totals if planning.listed else blocks
+    counted = totals if planning.listed else blocks
     pairs, end_reward, units, release, released, known_reward, rows = public
-    r_reward, r_squares, r_visits, r_next = released
     first, _, action, number = pairs
-    begin, end, succ = rows
-    optimum, now, at, checkpoints, regret_curve, reward_curve = score
+    optimum, now, at = score[:3]
     how, every, listed, width, prior, noise, rule = planning
     kind, trials, keep, flip = local.kind, local.trials, local.keep, local.flip
     sent = contribution if kind == obi.EXACT else local.message
     H, S, A = policy.shape[0], policy.shape[1], number.shape[1]
     V = np.zeros((H + 1, S))
-    R = np.zeros((H if how == UCB_VI else r_next.shape[0], Q.shape[1]))
+    R = np.zeros((H if how == UCB_VI else released.visits.shape[0], Q.shape[1]))
     states, actions = np.empty((1, H + 1), dtype=np.int64), np.empty((1, H), dtype=np.int64)
     rewards, values = np.empty((1, H)), np.zeros((H + 1, S))
+    lives = Lives(states, actions, rewards)
     for row in range(uniforms.shape[0]):
         if at[0] % every == 0:
             if how == OBI:
-                obi.obi_values(
-                    first,
-                    begin,
-                    end,
-                    succ,
-                    r_reward,
-                    r_visits,
-                    r_next,
-                    end_reward,
-                    noise,
-                    at[0],
-                    A,
-                    rule,
-                    Q,
-                    V,
-                )
+                obi.obi_values(first, rows, released, end_reward, noise, at[0], A, rule, Q, V)
             else:
                 if how == UCB_VI:
-                    optimistic_model(
-                        r_reward, r_visits, r_next, begin, end, succ, known_reward, width, P, R
-                    )
+                    optimistic_model(released, rows, known_reward, width, P, R)
                 else:
-                    sample_model(
-                        r_reward,
-                        r_squares,
-                        r_visits,
-                        r_next,
-                        begin,
-                        end,
-                        succ,
-                        known_reward,
-                        prior,
-                        posterior,
-                        P,
-                        rest,
-                        R,
-                    )
+                    sample_model(released, rows, known_reward, prior, posterior, P, rest, R)
                     Q[:] = np.inf
-                backward_induction(first, begin, end, succ, P, rest, R, end_reward, Q, V)
+                backward_induction(first, rows, P, rest, R, end_reward, Q, V)
             if greedy(first, action, Q, ties, policy) or at[0] == 0:
                 rescore(truth, policy, optimum, values, now)
         reward = rollout(truth, policy, uniforms[row], states[0], actions[0], rewards[0])
         if not listed:
             contribution[:] = 0
-        add_visits(
-            states, actions, rewards, H, first, number, c_reward, c_squares, c_visits, c_next
-        )
+        add_visits(lives, H, first, number, counted)
         if listed:
-            release_steps(states[0], actions[0], first, number, totals, released, begin, end, succ)
+            release_steps(states[0], actions[0], first, number, totals, released, rows)
         else:
             if kind != obi.EXACT:
                 randomize(local, contribution, rng)
@@ -274,7 +232,7 @@ def visit_episodes(
                 debias(sums, trials, at[0] + 1, keep, flip, release)
             else:
                 scale(sums, units, release)
-        record(reward, now, at, checkpoints, regret_curve, reward_curve)
+        record(reward, score)
 
 
 class VisitRun(FusedRun):
@@ -287,9 +245,7 @@ class VisitRun(FusedRun):
         additive = isinstance(agent.privatizer, LocalAdditive)
         contribution, sums = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         release = np.zeros(size)
-        own, totals, blocks = (
-            VisitTables(*statistic.tables(flat)) for flat in (contribution, sums, release)
-        )
+        own, totals, blocks = map(statistic.tables, (contribution, sums, release))
         self.planning = _planning(agent)
         self.local = _local(agent.privatizer, self.planning.noise.kind, size)
         self.raw = RawVisits(contribution, own, sums, totals)

@@ -42,7 +42,7 @@ class StepwiseRun(Run):
         reward = 0.0
         for r in trajectory.rewards:  # in the order of the compiled loops, to the last bit
             reward += r
-        record(reward, *self.score[1:])
+        record(reward, self.score)
         return trajectory
 
     def advance(self, episodes: int) -> None:
