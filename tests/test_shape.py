@@ -34,9 +34,6 @@ def parsed(path: Path) -> ast.Module:
 
 WIDEST, WIDEST_KERNEL = 8, 12
 EXCEPTIONS = {
-    # commands of the command line: one parameter per option
-    "tacit_service.cli.admin.tokens",
-    "tacit_service.cli.rehearse.rehearse",
     # objects built from all that they are
     "tacit.auditing.agent.audit",
     "tacit.policies.parametric.scoring_of",
@@ -165,14 +162,31 @@ def test_the_reading_path_is_true() -> None:
 
 
 BUDGET = {
-    "tacit": 33_750,
+    "all": 45_500,
+    "tacit": 31_500,
+    "tacit core": 25_700,
+    "tacit logs": 1_400,
+    "tacit auditing": 1_400,
+    "tacit sample_size": 550,
+    "tacit client": 1_400,
+    "tacit cli": 1_350,
     "tacit_lab": 6_700,
     "tacit_service": 7_300,
 }
-"""Lines of code of every package: lowering is free, raising needs a sentence in CHANGELOG.md."""
+"""Lines of code of every part: lowering is free, raising needs a sentence in CHANGELOG.md."""
+
+
+def part(module: str) -> str:
+    """The part of the house that a module belongs to; what stands on no other is the core."""
+    package, _, rest = module.partition(".")
+    folder = f"tacit {rest.partition('.')[0]}"
+    return package if package != "tacit" else folder if folder in BUDGET else "tacit core"
 
 
 def test_budgets() -> None:
-    for package, most in BUDGET.items():
-        own = [p for name, p in MODULES.items() if name.partition(".")[0] == package]
-        assert sum(code_lines(p.read_text()) for p in own) <= most, package
+    lines = Counter[str]()
+    for name, path in MODULES.items():
+        lines[part(name)] += code_lines(path.read_text())
+    lines["tacit"] = sum(lines[name] for name in BUDGET if name.startswith("tacit "))
+    lines["all"] = sum(lines[package] for package in SEES)
+    assert {name: count for name, count in lines.items() if count > BUDGET[name]} == {}

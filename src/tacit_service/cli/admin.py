@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.display import Told, tell
-from tacit.cli.options import DeploymentFile, Json, count, file, flag, one_of, whole, word
+from tacit.cli.options import DeploymentFile, Json, command, count, file, flag, one_of, whole, word
 from tacit.errors import InvalidInput
 from tacit_service.cli.rehearse import rehearse
 from tacit_service.cli.serve import facts_of, write_tokens
@@ -17,7 +17,6 @@ from tacit_service.cli.serve import facts_of, write_tokens
 if TYPE_CHECKING:
     from tacit_service.collector import Collector
     from tacit_service.intake.task_state import Word
-    from tacit_service.responses import Role
 
 MOST_TOKENS = 1_000_000
 """In one call."""
@@ -111,21 +110,27 @@ def consent(deployment: DeploymentFile) -> None:
     print(text)
 
 
-@admin.command()
-def tokens(
-    deployment: DeploymentFile,
-    action: Annotated[str, _one_of("ACTION", "issue", "list", "revoke")],
+@dataclass(frozen=True)
+class TokenOptions:
+    """What ``tacit admin tokens`` takes."""
+
+    deployment: DeploymentFile
+    action: Annotated[str, _one_of("ACTION", "issue", "list", "revoke")]
     number: Annotated[
         int | None,
         typer.Argument(metavar="[NUMBER]", parser=whole, help="Of the token to revoke, see list."),
-    ] = None,
-    role: Annotated[Any, word("device or operator.", "device", "operator")] = "device",
-    count: Annotated[int, count("How many to issue.")] = 1,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = "",
-    out: Annotated[Path | None, file("Write them here, one per line.", None)] = None,
-    show: Annotated[bool, flag("--show", "Print them instead.")] = False,
-    as_json: Json = False,
-) -> None:
+    ] = None
+    role: Annotated[Any, word("device or operator.", "device", "operator")] = "device"
+    count: Annotated[int, count("How many to issue.")] = 1
+    label: Annotated[str, typer.Option(metavar="TEXT", help="A note kept with them.")] = ""
+    out: Annotated[Path | None, file("Write them here, one per line.", None)] = None
+    show: Annotated[bool, flag("--show", "Print them instead.")] = False
+    as_json: Json = False
+
+
+@admin.command()
+@command(TokenOptions)
+def tokens(request: TokenOptions) -> None:
     """Issue, list or revoke tokens. A token is shown once; the database keeps its digest.
 
     A running service notices at once.
@@ -134,19 +139,19 @@ def tokens(
     """
     from tacit.validate import integer
 
-    with _opened(deployment) as collector:
-        if action == "list":
+    with _opened(request.deployment) as collector:
+        if request.action == "list":
             result = _listed(collector)
-        elif action == "revoke":
-            result = _revoked(collector, number)
+        elif request.action == "revoke":
+            result = _revoked(collector, request.number)
         else:
-            integer(count, "--count", low=1, high=MOST_TOKENS)
-            if (out is None) != show:
+            integer(request.count, "--count", low=1, high=MOST_TOKENS)
+            if (request.out is None) != request.show:
                 raise InvalidInput(
                     "say where new tokens go: --out FILE, which only you can read, or --show"
                 )
-            result = _issued(collector, role, count, label, out)
-        tell(result, as_json=as_json)
+            result = _issued(collector, request)
+        tell(result, as_json=request.as_json)
 
 
 @admin.command()
@@ -234,13 +239,14 @@ def _opened(path: Path) -> Collector:
     return Collector.open(Deployment.load(path))
 
 
-def _issued(collector: Collector, role: Role, count: int, label: str, out: Path | None) -> Told:
-    if out is None:
-        issued = collector.tokens.issue(role, count, label)
-        return Told({"role": role, "tokens": issued}, issued)
-    write_tokens(collector, role, count, label, out)
-    wrote = {"role": role, "count": count, "file": str(out)}
-    return Told(wrote, [f"wrote {count:,} tokens to {out}"])
+def _issued(collector: Collector, request: TokenOptions) -> Told:
+    asked = request.role, request.count, request.label
+    if request.out is None:
+        issued = collector.tokens.issue(*asked)
+        return Told({"role": request.role, "tokens": issued}, issued)
+    write_tokens(collector, *asked, request.out)
+    wrote = {"role": request.role, "count": request.count, "file": str(request.out)}
+    return Told(wrote, [f"wrote {request.count:,} tokens to {request.out}"])
 
 
 def _listed(collector: Collector) -> Told:

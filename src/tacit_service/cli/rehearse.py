@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,21 +32,27 @@ _RETURNING = (
 )
 
 
-def rehearse(
-    deployment: options.DeploymentFile,
+@dataclass(frozen=True)
+class RehearseOptions:
+    """What ``tacit admin rehearse`` takes."""
+
+    deployment: options.DeploymentFile
     users: Annotated[
         int, options.count("Stop at so many reports, all told; with -R: so many people.")
-    ] = 1000,
-    workers: Annotated[int, options.count("People on their way at the same time.")] = 8,
+    ] = 1000
+    workers: Annotated[int, options.count("People on their way at the same time.")] = 8
     address: Annotated[
         str | None, options.file("Of the service, instead of the file's.", None, "URL")
-    ] = None,
-    tokens: Annotated[Path | None, options.file("Tokens, one per line.", None)] = None,
-    virtual: Annotated[bool, options.flag("--virtual", _VIRTUAL)] = False,
-    returning: Annotated[options.Pairs, options.pairs("-R", _RETURNING, None)] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
-) -> None:
+    ] = None
+    tokens: Annotated[Path | None, options.file("Tokens, one per line.", None)] = None
+    virtual: Annotated[bool, options.flag("--virtual", _VIRTUAL)] = False
+    returning: Annotated[options.Pairs, options.pairs("-R", _RETURNING, None)] = None
+    seed: options.Seed = 0
+    as_json: options.Json = False
+
+
+@options.command(RehearseOptions)
+def rehearse(request: RehearseOptions) -> None:
     """Send simulated devices to a service; score its policies.
 
     They are scored against the truth.
@@ -63,36 +70,36 @@ def rehearse(
     from tacit_service.rehearsal.fleet import Fleet
     from tacit_service.rehearsal.people import fleet_population
 
-    d = Deployment.load(deployment)
-    integer(users, "--users", low=1)
+    d, address = Deployment.load(request.deployment), request.address
+    users, tokens = integer(request.users, "--users", low=1), request.tokens
     people = fleet_population(d.settings.fleet, d.folder, d.task)
-    if virtual:
+    if request.virtual:
         from tacit_service.rehearsal import in_process
 
         if address is not None or tokens is not None:
             raise InvalidInput("--virtual needs no service: leave --address and --tokens out")
-        often = _returns(returning)
-        root = integer(seed, "--seed", low=0)
+        often = _returns(request.returning)
+        root = integer(request.seed, "--seed", low=0)
         with in_process.rehearse(d, people, users, root, often) as fleet:
-            _run(fleet, people, users, deployment, as_json=as_json)
+            _run(fleet, people, request)
         return
-    if returning:
+    if request.returning:
         raise InvalidInput("-R needs --virtual: days of a running service are real")
     address = address or f"http://{d.settings.server.host}:{d.settings.server.port}"
     sent = Fleet(
         partial(Api, address, keep=60.0),
         people,
-        tokens=_tokens(tokens, deployment, d.unit == "user"),
-        workers=integer(workers, "--workers", low=1, high=256),
-        seed=integer(seed, "--seed", low=0),
+        tokens=_tokens(tokens, request.deployment, d.unit == "user"),
+        workers=integer(request.workers, "--workers", low=1, high=256),
+        seed=integer(request.seed, "--seed", low=0),
     )
     try:
         if sent.terms.task_id != d.as_recorded(sent.terms.task_id).task_id:
             raise InvalidInput(
-                f"{address} serves {sent.terms.name!r} on other terms than {deployment}; restart "
-                "one of them"
+                f"{address} serves {sent.terms.name!r} on other terms than {request.deployment}; "
+                "restart one of them"
             )
-        _run(sent, people, users, deployment, as_json=as_json)
+        _run(sent, people, request)
     finally:
         sent.close()
 
@@ -113,16 +120,16 @@ def _returns(pairs: options.Pairs) -> ReturnPattern | None:
     return ReturnPattern(**values)
 
 
-def _run(fleet: Fleet, people: People, users: int, path: Path, *, as_json: bool) -> None:
+def _run(fleet: Fleet, people: People, request: RehearseOptions) -> None:
     """Send them, and say what came of it."""
     began, interrupted = time.monotonic(), False
-    with _bar(fleet, users, quiet=as_json) as watch:
+    with _bar(fleet, request.users, quiet=request.as_json) as watch:
         try:
-            fleet.run(users, watch)
+            fleet.run(request.users, watch)
         except KeyboardInterrupt:
             interrupted = True
-    result = _result(fleet, people, users, time.monotonic() - began, interrupted)
-    tell(Told(result, _lines(result, path)), as_json=as_json)
+    result = _result(fleet, people, request.users, time.monotonic() - began, interrupted)
+    tell(Told(result, _lines(result, request.deployment)), as_json=request.as_json)
 
 
 def _tokens(file: Path | None, path: Path, per_device: bool) -> list[str]:
