@@ -45,6 +45,7 @@ WITHOUT: dict[str, Mapping[str, Any]] = {
     "no doubting": {"DOUBTING_SHARE": 0.0},
     "vast tables by the same shares": {"LARGE_TABLE_SHARES": (0.1, 0.6)},
     "vast tables by the same false states": {"FALSE_PER_TABLE": "one rule"},
+    "these three": {"SMALL_NOISE": 0.0, "LEAST_REWARD": 0.0, "LARGE_TABLE_SHARES": (0.1, 0.6)},
 }
 """Names of the module, and the value at which a constant does nothing."""
 
@@ -132,6 +133,34 @@ def queue(places: int = 9) -> tacit.TabularMDP:
     return table("queue", P, R, 15)
 
 
+def courier(side: int = 7) -> tacit.TabularMDP:
+    """Fetch a parcel at one of three depots, bring it to another: 1 when it is there, and the end.
+
+    The parcel lies at a depot or is carried (4 places), and has one of three aims; steps go aside
+    one time in ten, and fetching or leaving where it cannot be done is a step lost.
+    """
+    depots = (0, side - 1, side * (side - 1))
+    cells, end = side * side, side * side * 12
+    P, R = np.zeros((end + 1, 6, end + 1)), np.zeros((end + 1, 6))
+    P[end, :, end] = 1.0
+    for at, place, aim in np.ndindex(cells, 4, 3):
+        s, (i, j) = (at * 4 + place) * 3 + aim, divmod(at, side)
+        for a in range(4):
+            for turn, chance in ((0, 0.9), (1, 0.05), (3, 0.05)):
+                di, dj = ((0, 1), (1, 0), (0, -1), (-1, 0))[(a + turn) % 4]
+                k, n = min(max(i + di, 0), side - 1), min(max(j + dj, 0), side - 1)
+                P[s, a, ((k * side + n) * 4 + place) * 3 + aim] += chance
+        fetched = place < 3 and at == depots[place]
+        P[s, 4, s + 3 * (3 - place) if fetched else s] = 1.0
+        left = place == 3 and at == depots[aim]
+        P[s, 5, end if left else s] = 1.0
+        R[s, 5] = float(left)
+    start = np.zeros(end + 1)
+    for at, place, aim in np.ndindex(cells, 3, 3):
+        start[(at * 4 + place) * 3 + aim] = float(place != aim)
+    return tacit.TabularMDP(P, R, 4 * side, start / start.sum(), name="courier")
+
+
 ROOMS = ("S..#...", "...#...", ".......", "...#...", "...#..G")
 PROBLEMS: tuple[Callable[[], tacit.TabularMDP], ...] = (
     lambda: tacit.problem("river-swim", states=4, horizon=12),
@@ -145,6 +174,7 @@ PROBLEMS: tuple[Callable[[], tacit.TabularMDP], ...] = (
     lambda: garnet(2, 30, 3),
     inventory,
     queue,
+    courier,
     lambda: tacit.problem("random-mdp", states=8, actions=3, horizon=8, seed=3),
 )
 SCALES = ((10**4, 1.0), (10**5, 1.0), (10**5, 8.0))
