@@ -31,13 +31,11 @@ WITHOUT: dict[str, Mapping[str, Any]] = {
     "all, other seeds": {},
     "no lucky draw of unexplored rewards": {"UNEXPLORED_REWARD_BONUS": 0.0},
     "next states of other actions are not believed sooner": {"NEIGHBOUR_DEVIATIONS": 1e9},
-    "draws never allow for them": {"SMALL_NOISE": 0.0, "RARE_REWARD": 0.0},
-    "small noise is not asked": {"SMALL_NOISE": 0.0},
+    "draws never allow for them": {"RARE_REWARD": 0.0},
     "pairs are known by 0 deviations": {"KNOWN_DEVIATIONS": 0.0},
     "noise is not drawn again": {"REDRAWN_NOISE": 1e-9},
     "all noise is drawn again": {"REDRAWN_NOISE": 0.999999},
     "unknown pairs promise what is earned": {"UNKNOWN_REWARD_FACTOR": 1.0},
-    "any reward counts as found": {"LEAST_REWARD": 0.0},
     "always a full bonus": {"FULL_BONUS_USERS": 1e-9},
     "no bonus": {"FULL_BONUS_USERS": math.inf},
     "exploiting from the first user on": {"EXPLORE_UNTIL": 0.0},
@@ -45,7 +43,6 @@ WITHOUT: dict[str, Mapping[str, Any]] = {
     "no doubting": {"DOUBTING_SHARE": 0.0},
     "vast tables by the same shares": {"LARGE_TABLE_SHARES": (0.1, 0.6)},
     "vast tables by the same false states": {"FALSE_PER_TABLE": "one rule"},
-    "these three": {"SMALL_NOISE": 0.0, "LEAST_REWARD": 0.0, "LARGE_TABLE_SHARES": (0.1, 0.6)},
 }
 """Names of the module, and the value at which a constant does nothing."""
 

@@ -3,8 +3,9 @@
 All of it is post-processing of a release, so none of it can cost privacy, and none of it has a
 proof of regret. Constants were chosen on chains, deep-sea, grid worlds with walls and slip, sparse
 random tables, inventories and queues, before the package or beside it: no script of that is kept,
-what was tried instead stands in docs/results/history.md ("What was tried"), and
-``benchmarks/tables.py`` runs them on problems that nobody chose them on.
+what was tried instead stands in docs/results/history.md ("What was tried"). What each of them is
+worth stands there too, measured by ``benchmarks/constants.py``; ``benchmarks/tables.py`` runs them
+on problems that nobody chose them on.
 """
 
 from __future__ import annotations
@@ -49,21 +50,15 @@ measured: other bonuses.
 
 NEIGHBOUR_DEVIATIONS = 1.5
 """Standard deviations at which a next state is believed that another action of the state has. Draws
-allow for it from a count of 0 on where noise is small or rewards are rare, except in vast tables:
-where few have been, one next state that is missed makes the best action look bad, and nobody would
-try it again.
+allow for it from a count of 0 on where rewards are rare, except in vast tables: where few have been,
+one next state that is missed makes the best action look bad, and nobody would try it again.
 
 Allowing for it was chosen on 28 problems at epsilon 1 and 44 at epsilon 8, 8 seeds (row "exploring
 plans allow for next states"). Not measured: other numbers of deviations.
 """
 
-SMALL_NOISE, RARE_REWARD = 16.0, 0.25
-"""Visits up to which the standard deviation of the noise is small, and what an unknown pair may
-promise per step where rewards are rare.
-
-The first lies between the noise at epsilon 1, where allowing for next states from a count of 0 on
-cost river-swim 16% more regret, and that at epsilon 8 (the same row). Not measured: the second.
-"""
+RARE_REWARD = 0.25
+"""What an unknown pair may promise per step where rewards are rare. Not measured: other numbers."""
 
 KNOWN_DEVIATIONS = 1.5
 """Standard deviations of its number of visits above which a pair is known.
@@ -85,9 +80,6 @@ UNKNOWN_REWARD_FACTOR = 2.0
 Chosen over 4 on 11 problems at epsilon 1: regret .237 of that of uniform actions instead of .265
 (row "unknown pairs promise").
 """
-
-LEAST_REWARD = 0.02
-"""Below it no reward was found. Not measured: other thresholds."""
 
 FULL_BONUS_USERS = 100.0
 """Known pairs get a full bonus from this many users per pair and standard deviation on.
@@ -117,7 +109,8 @@ Chosen over half of the plans and over none on 8 lakes, 12 seeds at epsilon 1, a
 LARGE_TABLE_SHARES = 0.35, 0.8
 """EXPLORE_UNTIL and EXPLOIT_FROM in a table that has very many pairs, but not too many to look for.
 
-Chosen on a courier with 3528 pairs at epsilon 8, one seed (row "vast tables").
+Chosen on a courier with 3528 pairs at epsilon 8, one seed (row "vast tables"); on another courier
+3 of 8 runs find nothing without it, and none with it (``benchmarks/constants.py``).
 """
 
 REWARD_ATOMS, REWARD_FIT_STEPS = 21, 12
@@ -212,7 +205,7 @@ class FirstVisitPlanner(ReleasePlanner):
         plan_pairs(mean, none, 0.0, task.end_reward, none, _unknown(model, none), V, table)
         largest = max(float((mean.reward * model.known).max()), task.end_reward)
         value = float(model.start @ V[0])
-        if largest <= LEAST_REWARD or value <= 0.1 * largest:
+        if value <= 0.1 * largest:
             return False, 1.0
         return True, min(1.0, UNKNOWN_REWARD_FACTOR * value / (H * largest))
 
@@ -234,8 +227,8 @@ class FirstVisitPlanner(ReleasePlanner):
             bonus = calm * model.std / np.maximum(model.visits, model.std)
         if width > 0.0:
             counts = model.ptr, model.seen, model.sure, model.known
-            weak = model.std <= SMALL_NOISE or rate < RARE_REWARD
-            draw_next_states(*counts, width * model.std, weak, streams.posterior, drawn.prob)
+            rare = rate < RARE_REWARD
+            draw_next_states(*counts, width * model.std, rare, streams.posterior, drawn.prob)
             if len(model.posterior):
                 chances = model.posterior if explore else _flatter(model.posterior)
                 draw_rewards(model.atoms, chances, model.known, streams.posterior, drawn.reward)
