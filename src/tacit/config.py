@@ -105,29 +105,29 @@ def _values(
     kind: type[Any], data: Mapping[str, Any], where: str, named: str, mistakes: _Mistakes
 ) -> dict[str, Any]:
     """The values of a section by key; what is wrong goes to ``mistakes``."""
-    found: dict[str, Any] = {}
-    mistakes += [(_UNKNOWN, said) for said in unknown(data, keys(kind), where)]
+    values: dict[str, Any] = {}
+    mistakes += [(_UNKNOWN, sentence) for sentence in unknown(data, keys(kind), where)]
     for one in fields(kind):
         name, check = one.name, one.metadata["check"]
         if name not in data:
             if one.default is MISSING:
-                said = one.metadata["missing"].format(where=where, key=name)
-                mistakes.append((_MISSING, said))
+                sentence = one.metadata["missing"].format(where=where, key=name)
+                mistakes.append((_MISSING, sentence))
         elif not isinstance(check, type):
             called = named.format(where=where, key=name)
             try:
-                found[name] = check(data[name], called, **one.metadata["bounds"])
+                values[name] = check(data[name], called, **one.metadata["bounds"])
             except InvalidInput as error:
                 mistakes.append((_VALUE, str(error)))
         elif not isinstance(data[name], Mapping):
-            said = f"{name} must be a section, written [{name}] on a line of its own"
-            mistakes.append((_NO_SECTION, said))
+            sentence = f"{name} must be a section, written [{name}] on a line of its own"
+            mistakes.append((_NO_SECTION, sentence))
         elif check is dict:
-            found[name] = dict(data[name])
+            values[name] = dict(data[name])
         else:
             inner = _values(check, data[name], f"[{name}]", named, mistakes)
-            found[name] = None if mistakes else check(**inner)
-    return found
+            values[name] = None if mistakes else check(**inner)
+    return values
 
 
 def overridden(
@@ -161,8 +161,8 @@ def overridden(
             try:
                 value = Path(value).read_text(encoding="utf-8").strip().replace("{task}", stem)
             except (OSError, UnicodeDecodeError):
-                said = f"{name} names a file that cannot be read; check path and mode"
-                raise InvalidInput(said) from None
+                sentence = f"{name} names a file that cannot be read; check path and mode"
+                raise InvalidInput(sentence) from None
             one = plain
         if not isinstance(data.setdefault(table, {}), dict):
             continue  # refused later: it must be a section

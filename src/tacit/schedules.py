@@ -69,11 +69,11 @@ class Geometric:
 
     def times(self, users: int) -> list[int]:
         """After how many users there is a release, the last user excluded: nobody acts on it."""
-        found, served = [], self(0)
+        marks, served = [], self(0)
         while served < users:
-            found.append(served)
+            marks.append(served)
             served += self(served)
-        return found
+        return marks
 
     def largest_batch(self, users: int) -> int:
         """Users in the largest batch."""

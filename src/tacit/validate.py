@@ -102,10 +102,10 @@ def flag(value: object, name: str) -> bool:
 def finite_array(value: object, name: str) -> Array:
     """A float64 array without NaN or infinity."""
     try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "fiub":
+        numbers = np.asarray(value)
+        if numbers.dtype.kind not in "fiub":
             raise TypeError
-        array = np.array(given, dtype=np.float64)
+        array = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise InvalidInput(f"{name} must be an array of real numbers, got {kind}") from None

@@ -73,9 +73,9 @@ def _temporary() -> Path:
     folder = Path(tempfile.gettempdir(), f"tacit-{user}")
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    if stat.S_ISDIR(found.st_mode) and ours and (os.name == "nt" or not found.st_mode & 0o077):
+    status = folder.lstat()
+    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    if stat.S_ISDIR(status.st_mode) and ours and (os.name == "nt" or not status.st_mode & 0o077):
         return folder
     return Path(tempfile.mkdtemp(prefix="tacit-kernels-"))
 

@@ -33,29 +33,29 @@ def encoded(
     rows = batch.num_rows
     exact.rows += all_rows
     exact.left["have no person"] += all_rows - rows
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     placed = np.ones(rows, dtype=bool)
     for role, name in mapped.columns.items():
         column, where = batch[name], (role, name)
         if role in ("person", "episode"):
-            found[role] = _keys(column, role in numbered)
+            columns[role] = _keys(column, role in numbered)
             continue
         if role == "step":
-            found["step"], placed = _step(column, name, mapped)
+            columns["step"], placed = _step(column, name, mapped)
             fits = placed
         elif role == "ends":
-            found["ends"], fits = _flags(column, name)
+            columns["ends"], fits = _flags(column, name)
         elif role == "reward":
             rewards, (low, high) = _numbers(column, name), mapped.reward_range
             exact.columns[where]["cut"] += int(((rewards < low) | (rewards > high)).sum())
             fits = ~np.isnan(rewards)
             rewards = np.where(fits, rewards, mapped.missing_reward)
-            found["reward"] = ((np.clip(rewards, low, high) - low) / (high - low)).astype("f4")
+            columns["reward"] = ((np.clip(rewards, low, high) - low) / (high - low)).astype("f4")
         else:
             chances = _numbers(column, name)
             fits = (chances > 0.0) & (chances <= 1.0)
             chances = np.clip(np.nan_to_num(chances, nan=0.0), 0.0, 2.0)  # 2 is none
-            found["chance"] = _not_below(chances)
+            columns["chance"] = _not_below(chances)
         _count(exact, where, column, fits)
     state = np.zeros(rows, dtype=np.int64)
     known = placed.copy()
@@ -65,11 +65,11 @@ def encoded(
         state = state * len(cells.names) + place
     sizes = mapped.task.sizes
     lost = np.where(placed, -1, -2)
-    found["state"] = np.where(known, state, lost).astype(narrow(sizes["states"]))
+    columns["state"] = np.where(known, state, lost).astype(narrow(sizes["states"]))
     action = _placed(batch[mapped.action.column], mapped.action, "[action]", exact)
-    found["action"] = action.astype(narrow(sizes["actions"]))
-    _leave(found, placed, mapped, exact)
-    return found
+    columns["action"] = action.astype(narrow(sizes["actions"]))
+    _leave(columns, placed, mapped, exact)
+    return columns
 
 
 def _count(exact: ExactNumbers, where: tuple[str, str], column: Any, fits: Column) -> None:
@@ -95,15 +95,15 @@ def _folded(text: bytes) -> str:
 
 
 def _leave(
-    found: dict[str, Column], placed: Column, mapped: LogMapping, exact: ExactNumbers
+    columns: dict[str, Column], placed: Column, mapped: LogMapping, exact: ExactNumbers
 ) -> None:
     """Count rows that teach nothing by themselves, each by the first reason that it has."""
-    state, action = found["state"], found["action"]
+    state, action = columns["state"], columns["action"]
     reasons = {"have no readable step": ~placed}
-    if mapped.steps == "numbered" and "step" in found:
-        reasons[EARLY] = found["step"] < 0
-        reasons["lie after the last step"] = found["step"] >= mapped.task.horizon
-        exact.columns["step", mapped.columns["step"]]["first"] += int((found["step"] == 0).sum())
+    if mapped.steps == "numbered" and "step" in columns:
+        reasons[EARLY] = columns["step"] < 0
+        reasons["lie after the last step"] = columns["step"] >= mapped.task.horizon
+        exact.columns["step", mapped.columns["step"]]["first"] += int((columns["step"] == 0).sum())
     reasons["have an undeclared state"] = state < 0
     reasons["have no declared action"] = action < 0
     reasons["have an action that is not allowed in their state, or a state that ends"] = (

@@ -93,8 +93,8 @@ def read_result(folder: str | Path) -> StoredResult:
     )
 
 
-def _interval(found: Mapping[str, Any] | None) -> Interval | None:
-    return None if found is None else Interval(found["value"], *found["ci95"])
+def _interval(stored: Mapping[str, Any] | None) -> Interval | None:
+    return None if stored is None else Interval(stored["value"], *stored["ci95"])
 
 
 def read_release(folder: str | Path, mapped: LogMapping) -> Release:

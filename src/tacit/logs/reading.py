@@ -98,10 +98,10 @@ def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
     """A parquet file, a CSV file, a folder of either, or ``minari:ID``; refuses a wrong form."""
     try:
         if str(source).startswith(MINARI):
-            found = _minari(str(source).removeprefix(MINARI), mapped)
+            opened = _minari(str(source).removeprefix(MINARI), mapped)
         else:
-            found = _files(Path(source), mapped)
-        found.nothing()
+            opened = _files(Path(source), mapped)
+        opened.nothing()
     except (OSError, ValueError, TypeError, KeyError, NotImplementedError, csv.Error) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -110,7 +110,7 @@ def open_log(source: str | Path, mapped: LogMapping) -> LogSource:
             "CSV file with the columns that the mapping names, one row per step. Nothing was "
             "charged"
         ) from None
-    return found
+    return opened
 
 
 def _files(path: Path, mapped: LogMapping) -> LogSource:

@@ -134,13 +134,13 @@ def check_allowed(policy: Policy, pairs: Pairs) -> None:
     if isinstance(policy, TabularPolicy):
         states = np.arange(policy.actions.shape[1])
         played = forbidden[states, policy.actions]
-        found = [(h, s, policy.actions[h, s]) for h, s in np.argwhere(played)[:1]]
+        places = [(h, s, policy.actions[h, s]) for h, s in np.argwhere(played)[:1]]
     elif isinstance(policy, StochasticPolicy):
-        found = [tuple(place) for place in np.argwhere(forbidden & (policy.probabilities > 0))[:1]]
+        places = [tuple(place) for place in np.argwhere(forbidden & (policy.probabilities > 0))[:1]]
     else:
-        found = []
-    if found:
-        h, s, a = found[0]
+        places = []
+    if places:
+        h, s, a = places[0]
         raise InvalidInput(
             f"the policy plays action {a} in state {s} at step {h}, where it is not allowed"
         )

@@ -160,52 +160,52 @@ def declared_flags(sizes: Mapping[str, int], known: Mapping[str, npt.NDArray[Any
 
 
 def _flags(
-    given: npt.NDArray[Any] | None, name: str, shape: tuple[int, ...], default: bool
+    flags: npt.NDArray[Any] | None, name: str, shape: tuple[int, ...], default: bool
 ) -> Flags:
-    if given is None:
+    if flags is None:
         return np.full(shape, default)
-    if given.dtype != np.bool_ or given.shape != shape:
+    if flags.dtype != np.bool_ or flags.shape != shape:
         raise InvalidInput(
-            f"{name} has shape {list(given.shape)} of {given.dtype}, but it must be flags of shape "
+            f"{name} has shape {list(flags.shape)} of {flags.dtype}, but it must be flags of shape "
             f"{list(shape)}"
         )
-    return np.array(given)
+    return np.array(flags)
 
 
 def terminals(
-    given: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
+    declared: Iterable[int | str] | Flags, states: int, names: Sequence[str] | None
 ) -> Flags:
     """Flags [S] of the states that end an episode."""
-    given = _as_flags(given)
-    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-        if given.shape != (states,):
+    declared = _as_flags(declared)
+    if isinstance(declared, np.ndarray) and declared.dtype == np.bool_:
+        if declared.shape != (states,):
             raise InvalidInput(
-                f"terminal has shape {list(given.shape)}, but it must be {states} flags or a list "
-                "of states"
+                f"terminal has shape {list(declared.shape)}, but it must be {states} flags or a "
+                "list of states"
             )
-        return np.array(given)
-    return _marked(given, "terminal", states, names)
+        return np.array(declared)
+    return _marked(declared, "terminal", states, names)
 
 
 def allowed_flags(
-    given: Sequence[Iterable[int | str]] | Flags | None,
+    declared: Sequence[Iterable[int | str]] | Flags | None,
     terminal: Flags,
     shape: tuple[int, int],
     names: Sequence[str] | None,
 ) -> Flags:
     """Flags [S, A] of what may be played; whatever is said of terminal states is left out."""
-    if given is None:
+    if declared is None:
         return np.repeat(~terminal[:, np.newaxis], shape[1], axis=1)
-    given = _as_flags(given)
-    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-        if given.shape != shape:
+    declared = _as_flags(declared)
+    if isinstance(declared, np.ndarray) and declared.dtype == np.bool_:
+        if declared.shape != shape:
             raise InvalidInput(
-                f"allowed has shape {list(given.shape)}, but it must be [states, actions] = "
+                f"allowed has shape {list(declared.shape)}, but it must be [states, actions] = "
                 f"{list(shape)}"
             )
-        flags = np.array(given)
+        flags = np.array(declared)
     else:
-        rows = _several(given, "allowed")
+        rows = _several(declared, "allowed")
         if len(rows) != shape[0]:
             raise InvalidInput(
                 f"allowed lists the actions of {len(rows)} states, but there are {shape[0]}"
@@ -215,18 +215,20 @@ def allowed_flags(
     return flags
 
 
-def _as_flags(given: Any) -> Any:
+def _as_flags(declared: Any) -> Any:
     """Lists of true and false as an array; anything else as it is."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(declared)
     except ValueError:  # lists of several lengths
-        return given
-    return array if array.dtype == np.bool_ and array.size else given
+        return declared
+    return array if array.dtype == np.bool_ and array.size else declared
 
 
-def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[str] | None) -> Flags:
+def _marked(
+    declared: Iterable[int | str], what: str, size: int, names: Sequence[str] | None
+) -> Flags:
     flags = np.zeros(size, dtype=bool)
-    for one in _several(given, what):
+    for one in _several(declared, what):
         if isinstance(one, str):
             if names is None:
                 raise InvalidInput(
@@ -240,21 +242,21 @@ def _marked(given: Iterable[int | str], what: str, size: int, names: Sequence[st
     return flags
 
 
-def _several(given: Any, what: str) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInput(f"{what} = {given!r}, but it must be a list")
-    return list(given)
+def _several(declared: Any, what: str) -> list[Any]:
+    if isinstance(declared, str) or not isinstance(declared, Iterable):
+        raise InvalidInput(f"{what} = {declared!r}, but it must be a list")
+    return list(declared)
 
 
 def start_law(
-    given: int | str | npt.ArrayLike, terminal: Flags, names: Sequence[str] | None
+    declared: int | str | npt.ArrayLike, terminal: Flags, names: Sequence[str] | None
 ) -> Array:
     """Chances of all states [S], given as such or as the one start state."""
     states = len(terminal)
-    if isinstance(given, str) or np.ndim(given) == 0:
-        law = _marked([given], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
+    if isinstance(declared, str) or np.ndim(declared) == 0:
+        law = _marked([declared], "initial", states, names).astype(np.float64)  # type: ignore[list-item]
     else:
-        law = unit_array(given, "initial", rows=True)
+        law = unit_array(declared, "initial", rows=True)
         if law.shape != (states,):
             raise InvalidInput(
                 f"initial has shape {list(law.shape)}, but it must be a state or {states} "

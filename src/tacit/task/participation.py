@@ -87,9 +87,9 @@ class Participation:
             )
 
     @classmethod
-    def of(cls, given: object) -> Participation:
+    def of(cls, rule: object) -> Participation:
         """A rule as it is, or a number of participations (or "any") with nothing else said."""
-        return given if isinstance(given, cls) else cls(times=given)  # type: ignore[arg-type]
+        return rule if isinstance(rule, cls) else cls(times=rule)  # type: ignore[arg-type]
 
     def decided(self, teaches: Teaches) -> Participation:
         """The rule with what the agent chooses where it leaves that open.
@@ -127,20 +127,20 @@ class Participation:
         return dict(vars(self))
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Participation:
+    def from_json(cls, fields: Mapping[str, Any]) -> Participation:
         """The inverse."""
-        unknown = given.keys() - cls.__dataclass_fields__.keys()
+        unknown = fields.keys() - cls.__dataclass_fields__.keys()
         if unknown:
             raise InvalidInput(f"a participation rule has no {min(unknown)!r}")
-        return cls(**given)
+        return cls(**fields)
 
     def in_words(self) -> str:
         """How often, how far apart, and until when, in a few words."""
-        said = "any number of times"
+        sentence = "any number of times"
         if self.times is not None:
-            said = "once" if self.times == 1 else f"up to {self.times:,} times"
+            sentence = "once" if self.times == 1 else f"up to {self.times:,} times"
         if self.period:
-            said += f" in every period of {in_words(self.period)}"
+            sentence += f" in every period of {in_words(self.period)}"
         if self.apart:
-            said += f", at least {in_words(self.apart)} apart"
-        return said
+            sentence += f", at least {in_words(self.apart)} apart"
+        return sentence

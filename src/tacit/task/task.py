@@ -159,8 +159,8 @@ def checked_labels(
             f"labels = {labels!r}, but it must be names by kind, as in {{'actions': ['left', "
             "'right']}"
         )
-    found = {kind: tuple(names) for kind, names in labels.items()}
-    for kind, names in found.items():
+    named = {kind: tuple(names) for kind, names in labels.items()}
+    for kind, names in named.items():
         if kind not in sizes:
             raise InvalidInput(f"labels name {kind!r}, but only {', '.join(sizes)} have names")
         if not all(isinstance(name, str) and name for name in names):
@@ -170,7 +170,7 @@ def checked_labels(
                 f"{len(set(names))} different names are given for {sizes[kind]} {kind}; give one "
                 "for each"
             )
-    return MappingProxyType(found)
+    return MappingProxyType(named)
 
 
 def table_sizes(task: Task) -> tuple[int, int, int]:

@@ -46,7 +46,7 @@ def whole_rows(
 
     Returns how many bytes were read and kept, and how many rows had another number of cells.
     """
-    size, left, begin, found, at = 0, 0, 0, 1, START
+    size, left, begin, fields, at = 0, 0, 0, 1, START
     for i in range(text.shape[0] + (1 if last else 0)):
         byte = np.uint8(NEWLINE) if i == text.shape[0] else text[i]
         over = i == text.shape[0]
@@ -55,16 +55,16 @@ def whole_rows(
         elif byte == QUOTE and (at == START or at == CLOSED):
             at = QUOTED
         elif byte == COMMA:
-            found, at = found + 1, START
+            fields, at = fields + 1, START
         elif byte == NEWLINE or byte == RETURN:
-            if i > begin and found == cells and at != QUOTED:
+            if i > begin and fields == cells and at != QUOTED:
                 kept[size : size + i - begin] = text[begin:i]
                 size += i - begin
                 kept[size] = NEWLINE
                 size += 1
             elif i > begin:
                 left += 1
-            begin, found, at = i + 1, 1, START
+            begin, fields, at = i + 1, 1, START
         else:
             at = PLAIN
     return min(begin, text.shape[0]), size, left
