@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.agents.base import Agent
 from tacit.arrays import Array, IntArray
-from tacit.auditing.neighbours import Case, contribution
+from tacit.auditing.neighbours import NeighbourPair, contribution
 from tacit.auditing.targets import AuditedRuns
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -58,7 +58,9 @@ class ServiceTarget(AuditedRuns):
     """Audited people in the first batch, where so many do not disturb each other."""
 
     @staticmethod
-    def require_servable(agent: Agent, bound: BoundAgent, case: Case, first: Publication) -> None:
+    def require_servable(
+        agent: Agent, bound: BoundAgent, case: NeighbourPair, first: Publication
+    ) -> None:
         """Refuse what the service does not run, or what it runs and nobody outside can aim."""
         asked = first.context
         if agent.batch_parameter is None or bound.guarantee.model != "joint":
@@ -76,7 +78,9 @@ class ServiceTarget(AuditedRuns):
             "tacit-joint on tables can"
         )
 
-    def __init__(self, problem: Problem, agent: Agent, people: Sequence[Case], task: Task) -> None:
+    def __init__(
+        self, problem: Problem, agent: Agent, people: Sequence[NeighbourPair], task: Task
+    ) -> None:
         self._problem, self.people = problem, people
         folder = Path(tempfile.mkdtemp(prefix="tacit-audit-", dir=_in_memory()))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

@@ -8,7 +8,7 @@ import tacit
 from tacit.agents import Agent
 from tacit.agents.catalogue import agents, from_people
 from tacit.auditing.agent import _first_publication
-from tacit.auditing.neighbours import Case, worst_cases
+from tacit.auditing.neighbours import NeighbourPair, worst_cases
 from tacit.auditing.targets import AuditedSource, DeviceTarget, LearnerTarget
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -87,7 +87,7 @@ def smallest(name: str) -> Problem:
     return PROBLEMS[next(iter(fitting(name)))]
 
 
-def cases(bound: BoundAgent, seed: int = 0) -> list[Case]:
+def cases(bound: BoundAgent, seed: int = 0) -> list[NeighbourPair]:
     """The pairs that an audit looks at, under the first publication."""
     rng = np.random.default_rng(seed)
     return worst_cases(bound, _first_publication(bound, rng), rng)

@@ -15,8 +15,8 @@ from tacit.agents import Agent
 from tacit.auditing import agent as audits
 from tacit.auditing.agent import AgentAudit
 from tacit.auditing.lifetimes import (
-    LifeCase,
     LifeTarget,
+    LifetimePair,
     RecordedLifetime,
     batches_of,
     distance,
@@ -38,12 +38,12 @@ def joint(epsilon: float = 8.0) -> Agent:
     return tacit.agent("tacit-joint", epsilon=epsilon, delta=1e-5, least=4)
 
 
-def case(rule: Participation = LIVES, periods: int = 1) -> tuple[BoundAgent, LifeCase]:
+def case(rule: Participation = LIVES, periods: int = 1) -> tuple[BoundAgent, LifetimePair]:
     return _case(rule, periods)
 
 
 @functools.cache
-def _case(rule: Participation, periods: int) -> tuple[BoundAgent, LifeCase]:
+def _case(rule: Participation, periods: int) -> tuple[BoundAgent, LifetimePair]:
     bound = audits._with_steps(PROBLEM, joint(), rule, periods)
     rng = np.random.default_rng(0)
     return bound, worst_lives(bound, audits._first_publication(bound, rng), rng, periods)

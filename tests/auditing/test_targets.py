@@ -11,7 +11,7 @@ from auditing.small import DELTA, PROBLEMS, bound_to, cases, device, learner, ma
 from contracts.sampler import misfits
 from tacit.agents import Agent
 from tacit.auditing import audit_target, targets
-from tacit.auditing.neighbours import Case, canaries, contribution
+from tacit.auditing.neighbours import NeighbourPair, canaries, contribution
 from tacit.auditing.recorder import RecordedLearner, log_ratio
 from tacit.auditing.targets import CommonNoise, DeviceTarget, LearnerTarget, PredrawnNoise
 from tacit.errors import InvalidInput
@@ -60,7 +60,7 @@ class EncodedReport:
 
     name, source = "encoded report", "simulated"
 
-    def __init__(self, bound: BoundAgent, case: Case) -> None:
+    def __init__(self, bound: BoundAgent, case: NeighbourPair) -> None:
         self.bound, self.case = bound, case
 
     def sample(self, worlds, rng):

@@ -94,7 +94,7 @@ def agents_are_refuted(wrap) -> bool:
 def contract_fails(broken: type[LocalAdditive]) -> bool:
     """Whether any check of the privatizer contract fails."""
 
-    class Case(PrivatizerContract):
+    class NeighbourPair(PrivatizerContract):
         subject = broken
         rng = np.random.default_rng(0)
 
@@ -126,10 +126,10 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
             made = broken(VisitCounts(of), of, "laplace", scales, requested=(0.5, 0.0))
             return made, pure_delta(times * counts_l1(of.horizon) / scales["visits"], 0.5)
 
-    for name in dir(Case):
+    for name in dir(NeighbourPair):
         if name.startswith("test_"):
             try:
-                getattr(Case(), name)()
+                getattr(NeighbourPair(), name)()
             except AssertionError:
                 return True
     return False
@@ -138,7 +138,7 @@ def contract_fails(broken: type[LocalAdditive]) -> bool:
 def cell_is_short_of_noise(broken: type[BatchSums]) -> bool:
     """Whether some cell of some release has other noise than is stated."""
 
-    class Case(PrivatizerContract):
+    class NeighbourPair(PrivatizerContract):
         def make(self, statistic):
             return broken(statistic, TASK, requested=(1.0, 1e-5))
 
@@ -152,7 +152,7 @@ def cell_is_short_of_noise(broken: type[BatchSums]) -> bool:
             return np.diag(variances)
 
     try:
-        Case().test_every_cell_of_every_release_has_noise_of_its_own_as_large_as_stated()
+        NeighbourPair().test_every_cell_of_every_release_has_noise_of_its_own_as_large_as_stated()
     except AssertionError:
         return True
     return False
@@ -216,7 +216,7 @@ def reads_raw_sums(make_planner) -> bool:
             planner = make_planner(lambda: statistic.layout.views(spy.last.sums)["visits"][0])
             return BoundAgent(task, statistic, spy, planner)
 
-    class Case(PlannerContract):
+    class NeighbourPair(PlannerContract):
         def agent(self):
             return Peeking()
 
@@ -224,7 +224,7 @@ def reads_raw_sums(make_planner) -> bool:
             return tacit.problem("random-mdp", states=3, horizon=3, seed=4)
 
     try:
-        Case().test_destroying_the_raw_sums_before_planning_changes_nothing()
+        NeighbourPair().test_destroying_the_raw_sums_before_planning_changes_nothing()
     except AssertionError:
         return True
     return False

@@ -19,7 +19,7 @@ from tacit.auditing import targets
 from tacit.auditing.auditor import MIN_TRIALS, Target, audit_target
 from tacit.auditing.findings import AuditReport
 from tacit.auditing.lifetimes import LifeTarget, batches_of, steps_needed, worst_lives
-from tacit.auditing.neighbours import Case, canaries, worst_cases
+from tacit.auditing.neighbours import NeighbourPair, canaries, worst_cases
 from tacit.auditing.targets import AuditedSource
 from tacit.errors import InvalidInput
 from tacit.experiment import bind, resolve
@@ -227,7 +227,7 @@ def _plans(
 
 
 def _device_plans(
-    bound: BoundAgent, cases: list[Case], sources: list[AuditedSource], claim: Guarantee
+    bound: BoundAgent, cases: list[NeighbourPair], sources: list[AuditedSource], claim: Guarantee
 ) -> Plans:
     pairs = product(cases, sources)
     return [(targets.DeviceTarget(bound, *pair), claim) for pair in pairs]
@@ -269,7 +269,9 @@ def _service_plans(
     return [(target, target.guarantee)]
 
 
-def _people(bound: BoundAgent, case: Case, rng: np.random.Generator) -> list[Case]:
+def _people(
+    bound: BoundAgent, case: NeighbourPair, rng: np.random.Generator
+) -> list[NeighbourPair]:
     """As many audited people as the first batch holds, where one does not disturb another."""
     first = case.publication.users or bound.schedule(0)
     room = min(first, bound.task.users) // bound.task.participations

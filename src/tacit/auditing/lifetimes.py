@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import IntArray
-from tacit.auditing.neighbours import Case, aimed_at, farthest, other_step, worst_contexts
+from tacit.auditing.neighbours import NeighbourPair, aimed_at, farthest, other_step, worst_contexts
 from tacit.auditing.recorder import RecordedLearner
 from tacit.auditing.targets import AuditedSource, LearnerTarget
 from tacit.learner import BoundAgent
@@ -47,7 +47,7 @@ LifePair = tuple[Life, Life]
 
 
 @dataclass(frozen=True, eq=False)
-class LifeCase:
+class LifetimePair:
     """Two lives of one person, and when they take part.
 
     Attributes:
@@ -75,10 +75,10 @@ class LifeCase:
         return len(self.lives[0])
 
     @property
-    def begin(self) -> Case:
+    def begin(self) -> NeighbourPair:
         """The first participation alone."""
         lives = self.lives[0][0], self.lives[1][0]
-        return Case("", lives, self.publication, self.context, self.distance)
+        return NeighbourPair("", lives, self.publication, self.context, self.distance)
 
 
 def visits_of(bound: BoundAgent) -> int:
@@ -108,7 +108,7 @@ def steps_needed(bound: BoundAgent, periods: int) -> int:
 
 def worst_lives(
     bound: BoundAgent, publication: Publication, rng: np.random.Generator, periods: int = 1
-) -> LifeCase:
+) -> LifetimePair:
     """Two lives that are far apart: of some that are written down the best one, improved by search.
 
     In further periods the same lives are lived again.
@@ -119,7 +119,7 @@ def worst_lives(
     at = tuple(begins[s + i] for s in starts for i in range(visits))
     renewals = tuple(begins[s] for s in starts[1:])
     aimed = aimed_at(publication, context)
-    case = LifeCase(((), ()), ((), ()), at, renewals, aimed, context, 0.0)
+    case = LifetimePair(((), ()), ((), ()), at, renewals, aimed, context, 0.0)
     written = [_with(bound, case, lives) for lives in _written(bound, visits)]
     far = attrgetter("distance")
     best = sorted(written, key=far)[-CLIMBED:]
@@ -127,7 +127,7 @@ def worst_lives(
     return dataclasses.replace(case, otherwise=_reaction(bound, case))
 
 
-def _with(bound: BoundAgent, case: LifeCase, lives: LifePair) -> LifeCase:
+def _with(bound: BoundAgent, case: LifetimePair, lives: LifePair) -> LifetimePair:
     made = dataclasses.replace(case, lives=lives, otherwise=lives)
     return dataclasses.replace(made, distance=distance(bound, made))
 
@@ -163,7 +163,7 @@ def _trips(bound: BoundAgent, order: IntArray, visits: int, reward: float, end: 
     return tuple(trip(bound.task, part, reward, end) for part in np.array_split(order, many))
 
 
-def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
+def items(bound: BoundAgent, case: LifetimePair, life: Life) -> IntArray:
     """What a life adds to each step of the counter [steps, cells], by the statistic's own memory.
 
     The publications are those that ask for everything that the case asks for.
@@ -180,7 +180,7 @@ def items(bound: BoundAgent, case: LifeCase, life: Life) -> IntArray:
     return out
 
 
-def distance(bound: BoundAgent, case: LifeCase) -> float:
+def distance(bound: BoundAgent, case: LifetimePair) -> float:
     """How far apart the noisy rows of both lives are, over what all periods together pay for."""
     first, second = (items(bound, case, life) for life in case.lives)
     cuts = [batches_of(bound).index(at) for at in case.renewals]
@@ -192,7 +192,7 @@ def distance(bound: BoundAgent, case: LifeCase) -> float:
     return math.sqrt(squared / (len(cuts) + 1)) / bound.guarantee.mu
 
 
-def _changed(bound: BoundAgent, case: LifeCase, rng: np.random.Generator) -> LifeCase:
+def _changed(bound: BoundAgent, case: LifetimePair, rng: np.random.Generator) -> LifetimePair:
     """The same lives but for a step of one participation, in one of them or in both."""
     changed = [list(life) for life in case.lives]
     for life in changed if rng.random() < 0.5 else [changed[int(rng.integers(2))]]:
@@ -206,7 +206,7 @@ def _played(lived: Trajectory) -> list[tuple[int, int]]:
     return list(zip(lived.states[:-1].tolist(), lived.actions.tolist(), strict=True))
 
 
-def _reaction(bound: BoundAgent, case: LifeCase) -> LifePair:
+def _reaction(bound: BoundAgent, case: LifetimePair) -> LifePair:
     """Another way to go on after the first participation, with exactly the same distance.
 
     Where both lives are still to teach a pair, they earn there what they would not have earned.
@@ -230,7 +230,7 @@ class RecordedLifetime(RecordedLearner):
     taught is remembered beside it.
     """
 
-    def __init__(self, agent: BoundAgent, noise: Noise, case: LifeCase, world: int) -> None:
+    def __init__(self, agent: BoundAgent, noise: Noise, case: LifetimePair, world: int) -> None:
         self._case, self._world = case, world
         super().__init__(agent, noise, [case.begin], [world])
         self._unlived = agent.lifetime.memory(1)
@@ -304,7 +304,7 @@ class LifeTarget(LearnerTarget):
     """
 
     def __init__(
-        self, problem: Problem, bound: BoundAgent, case: LifeCase, source: AuditedSource
+        self, problem: Problem, bound: BoundAgent, case: LifetimePair, source: AuditedSource
     ) -> None:
         super().__init__(problem, bound, [case.begin], source)
         periods = len(case.renewals) + 1

@@ -55,7 +55,7 @@ P = TypeVar("P", bound=Apart)
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class NeighbourPair:
     """Two lives, and the publication under which they are audited.
 
     Attributes:
@@ -82,7 +82,7 @@ def contribution(
 
 def worst_cases(
     bound: BoundAgent, publication: Publication, rng: np.random.Generator
-) -> list[Case]:
+) -> list[NeighbourPair]:
     """A bad pair for every kind of report that is ever made, improved by search."""
     cases = []
     for name, context in worst_contexts(bound).items():
@@ -91,7 +91,7 @@ def worst_cases(
             distance = _distance(bound, lives, aimed)
         except InvalidInput:  # the privatizer refuses to be asked that, so it is never sent
             continue
-        start = Case(name, lives, aimed, context, distance)
+        start = NeighbourPair(name, lives, aimed, context, distance)
         cases.append(farthest(start, partial(_changed, bound, rng=rng)))
     return cases
 
@@ -102,7 +102,9 @@ def worst_contexts(bound: BoundAgent) -> Mapping[str, Any]:
     return statistic.worst_contexts() if isinstance(statistic, ReadsPublication) else {"": {}}
 
 
-def canaries(bound: BoundAgent, case: Case, most: int, rng: np.random.Generator) -> list[Case]:
+def canaries(
+    bound: BoundAgent, case: NeighbourPair, most: int, rng: np.random.Generator
+) -> list[NeighbourPair]:
     """Several pairs, nearly as far apart, that move the sums in orthogonal directions.
 
     Independent Gaussian noise in orthogonal directions is independent, so one run shows as much as
@@ -169,7 +171,7 @@ def farthest(pair: P, change: Callable[[P], P]) -> P:
     return pair
 
 
-def _changed(bound: BoundAgent, case: Case, rng: np.random.Generator) -> Case:
+def _changed(bound: BoundAgent, case: NeighbourPair, rng: np.random.Generator) -> NeighbourPair:
     """The same case but for one step, or one published number."""
     free = [name for name in FREE if name in case.context]
     if free and rng.random() < 0.2:

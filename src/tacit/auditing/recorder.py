@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.neighbours import Case, aimed_at, contribution
+from tacit.auditing.neighbours import NeighbourPair, aimed_at, contribution
 from tacit.learner import BoundAgent, Learner
 from tacit.privacy import Noise
 from tacit.privacy.base import AuditRecord, flat
@@ -29,7 +29,7 @@ class RecordedLearner(Learner):
     """
 
     def __init__(
-        self, agent: BoundAgent, noise: Noise, cases: Sequence[Case], worlds: Sequence[int]
+        self, agent: BoundAgent, noise: Noise, cases: Sequence[NeighbourPair], worlds: Sequence[int]
     ) -> None:
         super().__init__(agent, noise, publication=cases[0].publication)
         self._cases, self._worlds = cases, worlds

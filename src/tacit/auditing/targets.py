@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
-from tacit.auditing.neighbours import Case, contribution
+from tacit.auditing.neighbours import NeighbourPair, contribution
 from tacit.auditing.recorder import RecordedLearner
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent, Learner
@@ -106,7 +106,7 @@ class DeviceTarget:
             entropy through the same code that protects people.
     """
 
-    def __init__(self, bound: BoundAgent, case: Case, source: AuditedSource) -> None:
+    def __init__(self, bound: BoundAgent, case: NeighbourPair, source: AuditedSource) -> None:
         device = bound.privatizer.device
         if device is None:
             raise InvalidInput(
@@ -181,7 +181,7 @@ class AuditedRuns(ABC):
     """
 
     source: str
-    people: Sequence[Case]
+    people: Sequence[NeighbourPair]
 
     @property
     def separate(self) -> bool:
@@ -238,7 +238,11 @@ class LearnerTarget(AuditedRuns):
     """
 
     def __init__(
-        self, problem: Problem, bound: BoundAgent, cases: Sequence[Case], source: AuditedSource
+        self,
+        problem: Problem,
+        bound: BoundAgent,
+        cases: Sequence[NeighbourPair],
+        source: AuditedSource,
     ) -> None:
         users, times = bound.task.users, bound.task.participations
         often = "" if times == 1 else f", one of whom takes part {times} times"
@@ -303,7 +307,7 @@ class PersonTarget(LearnerTarget):
     """
 
     def __init__(
-        self, problem: Problem, bound: BoundAgent, case: Case, source: AuditedSource
+        self, problem: Problem, bound: BoundAgent, case: NeighbourPair, source: AuditedSource
     ) -> None:
         super().__init__(problem, bound, [case], source)
         self._users, self._to_the_end = bound.task.participations, True
@@ -319,7 +323,7 @@ class BatchTarget:
 
     source = "simulated"
 
-    def __init__(self, bound: BoundAgent, case: Case) -> None:
+    def __init__(self, bound: BoundAgent, case: NeighbourPair) -> None:
         if bound.guarantee.model != "shuffle" or bound.privatizer.batch is None:
             raise InvalidInput("only a shuffled agent has batches to audit")
         self._bound, self._users, self._lives = bound, bound.privatizer.batch, case.lives
