@@ -5,7 +5,8 @@ digests are recorded and checked in a process of its own (``record.py`` starts i
 library takes the code for the oldest processor that NumPy itself runs on (x86-64-v2, 2009):
 
 - numba compiles for a generic processor, without Intel's vector library, and keeps what it compiled
-  apart; compiled kernels allow no reordering and no fused operations, so their digits need no pin;
+  apart, with few optimizations (it compiles sooner); compiled kernels allow no reordering and no
+  fused operations, so their digits need no pin;
 - the C library takes its functions without AVX and FMA, whose ``exp``, ``log``, ``pow``, ``sin``,
   ``cos``, ``tan``, ``atan``, ``log1p``, ``expm1``, ``tanh`` are other code (under the names of
   glibc 2.26 to 2.32, too);
@@ -47,6 +48,7 @@ _SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
 PINNED = {
     "NUMBA_CPU_NAME": "generic",
     "NUMBA_CPU_FEATURES": "",
+    "NUMBA_OPT": "1",
     "NUMBA_DISABLE_INTEL_SVML": "1",
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps="
     + ",".join(f"-{name}{older}" for name in _WITHOUT for older in ("", "_Usable")),
