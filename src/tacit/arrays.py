@@ -29,6 +29,16 @@ class Rows(NamedTuple):
     succ: IndexArray  # [n]
 
 
+class VisitTables(NamedTuple):
+    """What visits add up to, exact or released: tables of pairs [G, X], the last one [G, X, S]."""
+
+    reward: Array
+    reward_squares: Array
+    """It may have no cells (G = 0)."""
+    visits: Array
+    transitions: Array
+
+
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A private, contiguous, read-only copy, so that nobody's later write can reach it."""
     copy = np.array(array, order="C")

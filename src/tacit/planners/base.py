@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import Array, IntArray, Rows
-from tacit.kernels.public.planning import VisitTables, greedy
+from tacit.arrays import Array, IntArray, Rows, VisitTables
+from tacit.kernels.public.planning import greedy
 from tacit.policies.base import Policy
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication

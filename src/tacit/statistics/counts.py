@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IntArray, VisitTables
 from tacit.errors import InvalidInput
 from tacit.grid import STEPS
-from tacit.kernels.public.planning import VisitTables
 from tacit.kernels.raw.counts import add_joint_counts, add_policy_transitions, add_visits
 from tacit.policies.tabular import TabularPolicy
 from tacit.publication import Publication

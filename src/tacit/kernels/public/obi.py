@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray, Rows
+from tacit.arrays import Array, IntArray, Rows, VisitTables
 from tacit.kernels import kernel
-from tacit.kernels.public.planning import VisitTables
 
 LAPLACE, GAUSSIAN, BOUNDED, RESPONSE, EXACT = range(5)
 

@@ -13,25 +13,13 @@ index is negative. So a dense table costs 1.06 times what a kernel for dense tab
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tacit.arrays import Array, IntArray, Rows
+from tacit.arrays import Array, IntArray, Rows, VisitTables
 from tacit.kernels import kernel
 
 TIE = 1e-12
 """Relative difference below which two action values count as equal."""
-
-
-class VisitTables(NamedTuple):
-    """What visits add up to, exact or released: tables of pairs [G, X], the last one [G, X, S]."""
-
-    reward: Array
-    reward_squares: Array
-    """It may have no cells (G = 0)."""
-    visits: Array
-    transitions: Array
 
 
 @kernel

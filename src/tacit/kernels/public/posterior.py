@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray, Rows
+from tacit.arrays import Array, IntArray, Rows, VisitTables
 from tacit.kernels import kernel
-from tacit.kernels.public.planning import VisitTables
 from tacit.kernels.public.questions import WEIGHT_STEPS
 
 FLOOR = 1e-9

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import IntArray
+from tacit.arrays import IntArray, VisitTables
 from tacit.grid import STEPS
 from tacit.kernels import kernel
-from tacit.kernels.public.planning import VisitTables
 from tacit.trajectory import Lives
 
 

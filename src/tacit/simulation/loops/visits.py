@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.arrays import Array, Arrays, IntArray, Rows
+from tacit.arrays import Array, Arrays, IntArray, Rows, VisitTables
 from tacit.grid import GRID, STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public import obi
 from tacit.kernels.public.obi import BonusRule, CellNoise
 from tacit.kernels.public.planning import (
-    VisitTables,
     backward_induction,
     greedy,
     optimistic_model,
