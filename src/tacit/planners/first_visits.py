@@ -207,7 +207,7 @@ class FirstVisitPlanner(ReleasePlanner):
         plan_pairs(mean, none, 0.0, task.end_reward, none, _unknown(model, none), V, table)
         largest = max(float((mean.reward * model.known).max()), task.end_reward)
         value = float(model.start @ V[0])
-        if value <= 0.1 * largest:
+        if largest <= 0.0 or value <= 0.1 * largest:
             return False, 1.0
         return True, min(1.0, UNKNOWN_REWARD_FACTOR * value / (H * largest))
 
