@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tacit_service.dashboard.page import Window, content_security_policy, pace, 
 from tacit_service.dashboard.view import MOST_POINTS, _verdict, action_map, build, letter, thinned
 from tacit_service.planning.loop import PlannerLoop
 from tacit_service.planning.publications import Version
+from tacit_service.storage import identity
 
 HOSTILE = """
 [task]
@@ -38,6 +40,12 @@ tokens = "shared"
 minimum_batch = {batch}
 {more}
 """
+
+
+@pytest.fixture(autouse=True)
+def one_root(monkeypatch) -> None:
+    """Policies are drawn alike in every run: what is shown depends on them."""
+    monkeypatch.setattr(identity, "secrets", SimpleNamespace(randbits=lambda bits: 7))
 
 
 def serve(collector, make, count: int) -> None:
@@ -311,7 +319,7 @@ def test_text_has_enough_contrast_in_both_themes(theme: int) -> None:
 
 
 def test_baselines_stand_beside_the_estimate_with_a_sentence_each(deploy, opened) -> None:
-    collector = opened(deploy(HOSTILE, users=1000, batch=100))
+    collector = opened(deploy(HOSTILE, users=4000, batch=1000))  # noise hides no step
     serve(collector, local_reports, 2)
     data, html = seen(collector)
     names = [row["name"] for row in data["value"]["baselines"]]
