@@ -131,21 +131,3 @@ class AuditReport:
             "source": self.source,
             "seconds": self.seconds,
         }
-
-    def statement(self) -> str:
-        """The finding in plain words."""
-        distance = "unknown" if self.distance is None else f"{self.distance:.3g}"
-        lines = [
-            f"{self.target}: {self.verdict}: {self.meaning}.",
-            f"epsilon >= {self.lower_bound:.4g} at delta {self.delta:g} with confidence "
-            f"{self.confidence:g}, claimed {self.claimed_epsilon:.4g}; {self.trials:,} trials, "
-            f"noise {self.source}; distance of the pair over what is paid for: {distance}.",
-        ]
-        lines += [
-            f"  {b.method}: epsilon >= {b.lower_bound:.4g}; {b.seen} by {b.rule}; assumes "
-            f"{b.assumption}."
-            for b in self.bounds
-        ]
-        return "\n".join(lines)
-
-    __str__ = statement

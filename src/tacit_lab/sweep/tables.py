@@ -60,23 +60,16 @@ class Sweep:
         configurations: list[dict[str, Any]] = self.manifest["configurations"]
         return configurations
 
-    @property
-    def settings(self) -> list[str]:
-        """The columns that say which configuration a row belongs to.
-
-        These are: configuration, label, problem, agent, model, epsilon and delta as asked for,
-        calibration, true_epsilon, true_delta, episodes (the K that was asked for), then one
-        column ``problem_x`` or ``agent_x`` for every parameter x that the spec sets, and what it
-        says of people who come back (participations, teaches and so on).
-        """
-        names: list[str] = self.manifest["settings"]
-        return names
-
     @functools.cached_property
     def curves(self) -> pd.DataFrame:
         """The settings, then seed, episode, regret and reward (both cumulative).
 
-        And the day, where people come back in some configuration.
+        And the day, where people come back in some configuration. The settings (so called in the
+        manifest) say which configuration a row belongs to: configuration, label, problem, agent,
+        model, epsilon and delta as asked for, calibration, true_epsilon, true_delta, episodes (the
+        K that was asked for), then one column ``problem_x`` or ``agent_x`` for every parameter x
+        that the spec sets, and what it says of people who come back (participations, teaches and
+        so on).
         """
         return self._read(CURVES)
 

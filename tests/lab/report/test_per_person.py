@@ -47,7 +47,8 @@ def study(folder: Path) -> ResultSet:
 def test_the_tables_say_who_came_and_when(folder: Path) -> None:
     sweep = load(folder)
     assert len(sweep.configurations) == 6
-    assert {"participations", "teaches"} <= set(sweep.settings) and "day" in sweep.curves
+    assert {"participations", "teaches"} <= set(sweep.manifest["settings"])
+    assert "day" in sweep.curves
     back = sweep.curves["participations"].notna()
     assert (back == sweep.curves["day"].notna()).all() and back.any() and not back.all()
     described = sweep.configurations[-1]
