@@ -56,7 +56,7 @@ def test_verdicts_and_their_words() -> None:
     violated = audit(response(1.0), 0.5)
     assert violated.verdict == "violated" and "refuted" in violated.meaning
     weak = audit(response(0.4), 1.0)
-    assert weak.verdict == "no evidence" and "more trials may help" in str(weak)
+    assert weak.verdict == "no evidence" and "more trials may help" in weak.meaning
     assert weak.lower_bound < findings.STRONG * weak.claimed_epsilon
 
 
