@@ -94,6 +94,56 @@ class _Trials(NamedTuple):
     others: Array | None
 
 
+class _Sampling:
+    """Trials of a target, as many at once as memory holds, and the time that they take.
+
+    Args:
+        target: what is run.
+        rng: picks worlds.
+        both: whether every trial is run in both worlds.
+        outputs: numbers of one trial.
+        seconds: how long all may take, roughly.
+    """
+
+    def __init__(
+        self, target: Target, rng: np.random.Generator, both: bool, outputs: int, seconds: float
+    ) -> None:
+        self._target, self._rng, self._both = target, rng, both
+        self._most, self._seconds = max(1, ENTRIES // outputs), seconds
+        self._started, self.done = time.perf_counter(), 0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds so far."""
+        return time.perf_counter() - self._started
+
+    def run(self, trials: int) -> _Trials:
+        """Trials that count: so many, or those that memory holds."""
+        seen = self._trials(min(trials, self._most))
+        self.done += len(seen.worlds)
+        return seen
+
+    def affordable(self, trials: int) -> int:
+        """Trials that fit into the time, at the speed so far; no outcome matters for that."""
+        if math.isinf(self._seconds):
+            return trials
+        if not self.done:
+            self._trials(PROBE)
+        timed = PROBE + self.done
+        return min(trials, max(MIN_TRIALS, int(timed * self._seconds / self.elapsed)))
+
+    def _trials(self, count: int) -> _Trials:
+        """Worlds drawn by fair coins, and what came out; of the other worlds too, if asked for."""
+        target, rng, worlds = self._target, self._rng, self._rng.integers(2, size=count)
+        together = getattr(target, "sample_both", None)
+        if not self._both:
+            return _Trials(worlds, _draw(target, worlds, rng), None)
+        if together is None:  # their noise is then independent
+            return _Trials(worlds, _draw(target, worlds, rng), _draw(target, 1 - worlds, rng))
+        outputs, others = (_usable(target, drawn, count) for drawn in together(worlds, rng))
+        return _Trials(worlds, outputs, others)
+
+
 class _Guesses:
     """A rule of guessing with what it has shown so far."""
 
@@ -204,53 +254,22 @@ def audit_target(
         raise InvalidInput(f"rng = {rng!r}, but it must be a numpy.random.Generator")
     beta, distance = 1.0 - confidence, getattr(target, "distance", None)
     shape = _draw(target, np.zeros(1, dtype=np.int64), rng)
-    rows, known = max(1, ENTRIES // shape.shape[1]), target.score(shape) is not None
-    started = time.perf_counter()
-    fitted = trials
-    methods: list[_Gaussian | _Guesses] = []
+    known = target.score(shape) is not None
     gaussian = getattr(target, "family", None) == "gaussian" and delta > 0.0 and known
-    if gaussian:
-        methods.append(_Gaussian(_likelihood(target), delta, KNOWN_SHARE * beta))
-    if math.isfinite(seconds):
-        _trial(target, PROBE, rng, gaussian)
-        fitted = _affordable(trials, PROBE, time.perf_counter() - started, seconds)
+    sampling = _Sampling(target, rng, gaussian, shape.shape[1], seconds)
+    methods, trials = _prepare(target, sampling, known, gaussian, trials, delta, beta)
 
-    fit, pick = (PREPARED, PREPARED) if gaussian else (FIT, PICK)
-    seen = _trial(target, min(fitted // 8, rows, fit), rng, gaussian)
-    done = len(seen.worlds)
-    trials = _affordable(trials, PROBE + done, time.perf_counter() - started, seconds)
-    for method in methods:  # whose rules were fixed before
-        method.see(seen)
-    if getattr(target, "separate", True):
-        scores = [_likelihood(target)] if known else []
-        both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
-        scores += scoring.learned_scores(*both) if all(map(len, both)) else []
-        seen = _trial(target, min(trials // 4, rows, pick), rng, gaussian)
-        done += len(seen.worlds)
-        for method in methods:
-            method.see(seen)
-        share = 1.0 - KNOWN_SHARE if known else 1.0
-        if known and not gaussian:
-            left = max(trials - done, 1)
-            rule = scoring.likeliest_rule(
-                _likelihood(target), seen.outputs, left, delta, KNOWN_SHARE * beta
-            )
-            methods.append(_Guesses("likelihood", rule, delta, KNOWN_SHARE * beta))
-        rule = scoring.strongest_rule(scores, seen.outputs, seen.worlds, delta, share * beta)
-        methods.append(_Guesses("guesses", rule, delta, share * beta))
-
-    looks = _looks(done, max(done, trials))
+    looks = _looks(sampling.done, max(sampling.done, trials))
     for until, share in zip(looks, bounds.shares_of_looks(len(looks)), strict=True):
-        while done < until:
-            seen = _trial(target, min(until - done, rows), rng, gaussian)
-            done += len(seen.worlds)
+        while sampling.done < until:
+            seen = sampling.run(until - sampling.done)
             for method in methods:
                 method.see(seen)
         for method in methods:
             method.update(share)
         best = max(method.bound.lower_bound for method in methods)
         if progress is not None:
-            progress(f"{done:,} trials, epsilon is at least {best:.3g}")
+            progress(f"{sampling.done:,} trials, epsilon is at least {best:.3g}")
         likely = max(method.estimate for method in methods)
         # nearly what the pair can show if the claim is right: epsilon grows with distance
         most = claim if distance is None else claim * min(distance, 1.0)
@@ -262,11 +281,49 @@ def audit_target(
         claimed_epsilon=claim,
         delta=delta,
         confidence=confidence,
-        trials=done,
+        trials=sampling.done,
         distance=distance,
         bounds=tuple(method.bound for method in methods),
-        seconds=time.perf_counter() - started,
+        seconds=sampling.elapsed,
     )
+
+
+def _prepare(
+    target: Target,
+    sampling: _Sampling,
+    known: bool,
+    gaussian: bool,
+    trials: int,
+    delta: float,
+    beta: float,
+) -> tuple[list[_Gaussian | _Guesses], int]:
+    """Fit scores and pick rules on first trials; the methods, and how many trials there will be."""
+    methods: list[_Gaussian | _Guesses] = []
+    if gaussian:
+        methods.append(_Gaussian(_likelihood(target), delta, KNOWN_SHARE * beta))
+    fit, pick = (PREPARED, PREPARED) if gaussian else (FIT, PICK)
+    seen = sampling.run(min(sampling.affordable(trials) // 8, fit))
+    trials = sampling.affordable(trials)
+    for method in methods:  # whose rules were fixed before
+        method.see(seen)
+    if not getattr(target, "separate", True):
+        return methods, trials
+    scores = [_likelihood(target)] if known else []
+    both = seen.outputs[seen.worlds == 0], seen.outputs[seen.worlds == 1]
+    scores += scoring.learned_scores(*both) if all(map(len, both)) else []
+    seen = sampling.run(min(trials // 4, pick))
+    for method in methods:
+        method.see(seen)
+    share = 1.0 - KNOWN_SHARE if known else 1.0
+    if known and not gaussian:
+        left = max(trials - sampling.done, 1)
+        rule = scoring.likeliest_rule(
+            _likelihood(target), seen.outputs, left, delta, KNOWN_SHARE * beta
+        )
+        methods.append(_Guesses("likelihood", rule, delta, KNOWN_SHARE * beta))
+    rule = scoring.strongest_rule(scores, seen.outputs, seen.worlds, delta, share * beta)
+    methods.append(_Guesses("guesses", rule, delta, share * beta))
+    return methods, trials
 
 
 def _looks(done: int, trials: int) -> list[int]:
@@ -276,25 +333,6 @@ def _looks(done: int, trials: int) -> list[int]:
         looks.append(next_look)
         next_look *= 2
     return [*looks, trials]
-
-
-def _affordable(trials: int, done: int, elapsed: float, seconds: float) -> int:
-    """Trials that fit into the time, at the speed so far; that says nothing about their outcome."""
-    if math.isinf(seconds):
-        return trials
-    return min(trials, max(MIN_TRIALS, int(done * seconds / elapsed)))
-
-
-def _trial(target: Target, trials: int, rng: np.random.Generator, both: bool) -> _Trials:
-    """Worlds drawn by fair coins, and what came out; if ``both``, of the other worlds too."""
-    worlds = rng.integers(2, size=trials)
-    together = getattr(target, "sample_both", None)
-    if not both:
-        return _Trials(worlds, _draw(target, worlds, rng), None)
-    if together is None:  # their noise is then independent
-        return _Trials(worlds, _draw(target, worlds, rng), _draw(target, 1 - worlds, rng))
-    outputs, others = (_usable(target, drawn, trials) for drawn in together(worlds, rng))
-    return _Trials(worlds, outputs, others)
 
 
 def _draw(target: Target, worlds: IntArray, rng: np.random.Generator) -> Array:
