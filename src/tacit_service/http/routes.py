@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     from tacit_service.http.metrics import Metrics
 
 Version = Annotated[int, Path(ge=0, le=models.LARGEST_VERSION, description="Version of a policy.")]
+TOKEN = [Depends(SCHEME)]
 IfNoneMatch = Annotated[str | None, Header(description="ETag of the policy already held.")]
 
 
 def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[APIRouter, Upload]:
     """The routes on one collector; and the one that takes uploads, which ``limits.py`` calls."""
-    routes, writer = APIRouter(), uploads.Writer(collector)
-    deployment = collector.deployment
-    limits = deployment.settings.server
-    token = [Depends(SCHEME)]
+    routes = APIRouter()
+    _publications(routes, collector)
+    upload = _reports(routes, collector, auth, metrics)
+    _statements(routes, collector, auth)
+    return routes, upload
+
+
+def _publications(routes: APIRouter, collector: Collector) -> None:
+    """What everybody may ask: the task, its policies, and whether a report would be taken."""
     held: dict[int | str, dict[str, Any]] = {
         304: {"description": "The policy is the one already held."}
     }
@@ -57,10 +63,18 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         answer = dataclasses.asdict(collector.would_accept(version))
         return JSONResponse(answer, headers={"Cache-Control": "no-store"})
 
+
+def _reports(
+    routes: APIRouter, collector: Collector, auth: Authenticator, metrics: Metrics
+) -> Upload:
+    """What devices hand in; the route that takes uploads is returned."""
+    writer, deployment = uploads.Writer(collector), collector.deployment
+    limits = deployment.settings.server
+
     @routes.post(
         "/v1/tickets",
         response_model=Ticket,
-        dependencies=token,
+        dependencies=TOKEN,
         responses=documented(*BODY, "unknown_task", "paused"),
         openapi_extra=takes(models.TICKET.json_schema()),
     )
@@ -82,7 +96,7 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
     @routes.post(
         UPLOADS,
         response_model=UploadAnswer,
-        dependencies=token,
+        dependencies=TOKEN,
         responses=documented(*BODY, "unknown_task", "paused", "too_many_reports"),
         openapi_extra=takes(schema),
     )
@@ -100,6 +114,12 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
         metrics.count_reports(outcome.outcome for outcome in answer.outcomes)
         return Response(uploads.ANSWER.dump_json(answer), media_type="application/json")
 
+    return upload
+
+
+def _statements(routes: APIRouter, collector: Collector, auth: Authenticator) -> None:
+    """What is guaranteed, and what was charged for it."""
+
     @routes.get("/v1/guarantee", response_model=models.GuaranteeBody, responses=documented())
     def guarantee() -> Response:
         """The guarantee, computed from the noise that is added. Public."""
@@ -108,15 +128,13 @@ def api(collector: Collector, auth: Authenticator, metrics: Metrics) -> tuple[AP
     @routes.get(
         "/v1/ledger",
         response_model=models.LedgerBody,
-        dependencies=token,
+        dependencies=TOKEN,
         responses=documented("unauthorized", "forbidden"),
     )
     async def ledger(request: Request) -> Response:
         """Every charge, and whether the chain of them is whole. Role operator."""
         await auth.admit(request)
         return JSONResponse(await run_in_threadpool(collector.ledger))
-
-    return routes, upload
 
 
 def _conditional(collector: Collector, version: int | None, held: str | None) -> Response:
