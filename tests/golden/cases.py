@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import tacit
+from tacit.agents import agents
 from tacit.problems.base import Problem
 
 EPISODES = 60
@@ -117,8 +118,10 @@ class Case:
         return first and self.parameters == AGENTS[self.agent] and not self.reveal
 
     def make_agent(self) -> Any:
-        """The agent."""
-        return tacit.agent(self.agent, **self.parameters)
+        """The agent, in tight calibration unless the case says another: so it was recorded."""
+        takes = agents.entry(self.agent).parameters
+        usual = {"calibration": "tight"} if "calibration" in takes else {}
+        return tacit.agent(self.agent, **usual | dict(self.parameters))
 
 
 @cache

@@ -79,6 +79,8 @@ def _entry(row: dict[str, Any], *, short: bool) -> Iterator[str | Line]:
         return
     if "families" in row:
         yield from _wrapped(_promises(row), "    ")
+    for calibration, meaning in row.get("calibrations", {}).items():
+        yield from _wrapped(f"{calibration}: {meaning}", "    ")
     for parameter in row["parameters"]:
         default = "required" if parameter["required"] else f"default {_word(parameter)}"
         yield from _wrapped(f"{parameter['name']}: {parameter['type']}, {default}", "    ")
@@ -167,12 +169,16 @@ def _row(entry: Registered[Any]) -> dict[str, Any]:
         for fact in ("families", "models", "needs")
         if (value := getattr(entry.factory, fact, None)) is not None
     }
-    source = getattr(entry.factory, "source", None)
+    more = {
+        fact: value
+        for fact in ("source", "calibrations")
+        if (value := getattr(entry.factory, fact, None)) is not None
+    }
     return {
         "name": entry.name,
         "summary": entry.summary,
         "package": entry.package or "tacit",
-        **({} if source is None else {"source": source}),
+        **more,
         **facts,
         "parameters": [
             {
