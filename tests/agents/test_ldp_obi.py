@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,8 +238,50 @@ def test_paper_mode_uses_the_published_noise_and_prints_its_true_cost(randomizer
 def test_weak_published_noise_is_called_weaker() -> None:
     said = tacit.guarantee(PROBLEM, LdpOBI(20.0, 0.1, "gaussian", "paper"), 100)
     assert said.epsilon == pytest.approx(51.73, abs=0.01) and "WEAKER than asked" in str(said)
-    tight = tacit.guarantee(PROBLEM, LdpOBI(20.0, 0.1, "gaussian"), 100)
+    tight = tacit.guarantee(PROBLEM, LdpOBI(20.0, 0.1, "gaussian", "tight"), 100)
     assert tight.epsilon == pytest.approx(20.0) and "asked" not in str(tight)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 2.0, 20.0])
+@pytest.mark.parametrize("randomizer", ["laplace", "gaussian", "randomized-response", "bounded"])
+def test_corrected_noise_is_the_published_one_unless_that_falls_short(randomizer, epsilon) -> None:
+    """Raised to the least that is enough, and said so; else equal in bits."""
+    delta = 0.1 if randomizer in ("gaussian", "bounded") else 0.0
+    task = PROBLEM.task(users=100)
+    agents = {way: LdpOBI(epsilon, delta, randomizer, way) for way in ("paper", "corrected")}
+    stated = {way: agent.bind(task).guarantee for way, agent in agents.items()}
+    enough = stated["paper"].delta_at_requested_epsilon <= delta
+    assert (randomizer, epsilon, enough) not in [("gaussian", 20.0, True), ("bounded", 2.0, True)]
+    notes = " ".join(agents["corrected"].notes(task))
+    assert ("times the published noise" in notes) == (not enough) and "#e8" in notes
+    if enough:
+        assert stated["corrected"] == stated["paper"]
+        return
+    assert stated["corrected"].delta_at_requested_epsilon <= delta * (1 + 1e-9)
+    tight = LdpOBI(epsilon, delta, randomizer, "tight").bind(task).guarantee
+    assert stated["corrected"].noise == tight.noise
+
+
+def test_the_constant_of_the_proposition() -> None:
+    """c = 4 ln(24 / delta), 4.7 times that of the proof at delta 0.1: enough also at epsilon 20."""
+    agent = LdpOBI(20.0, 0.1, "gaussian", constant="proposition")
+    said = agent.bind(PROBLEM.task(users=10)).guarantee
+    assert said.noise["visits std"] == pytest.approx(4 * math.log(240) * 2 / 20, rel=1e-12)
+    assert said.delta_at_requested_epsilon < 0.1
+    for options in ({"randomizer": "laplace"}, {"calibration": "tight"}):
+        given = {"epsilon": 1.0, "delta": 0.1, "randomizer": "gaussian", **options}
+        if options.get("randomizer"):
+            given["delta"] = 0.0
+        with pytest.raises(InvalidInput, match="leave constant out"):
+            tacit.agent("ldp-obi", constant="proposition", **given)
+
+
+def test_what_people_who_come_back_cost_is_corrected_too() -> None:
+    for randomizer, delta in (("laplace", 0.0), ("randomized-response", 0.0), ("gaussian", 1e-5)):
+        task = replace(PROBLEM.task(users=100), participations=3)
+        said = LdpOBI(1.0, delta, randomizer).bind(task).guarantee
+        assert 0.9 < said.epsilon <= 1.0 + 1e-9
+        assert LdpOBI(1.0, delta, randomizer, "paper").bind(task).guarantee.epsilon > 1.5
 
 
 @pytest.mark.parametrize("width", ["corrected", "tight"])
@@ -255,7 +298,7 @@ def test_less_privacy_is_less_regret(randomizer: str) -> None:
     delta = 0.1 if randomizer in ("gaussian", "bounded") else 0.0
     regret = []
     for epsilon in (0.2, 2.0, 20.0):
-        agent = LdpOBI(epsilon, delta, randomizer)
+        agent = LdpOBI(epsilon, delta, randomizer, "tight")
         runs = [
             tacit.simulate(tacit.problem("random-mdp", seed=seed), agent, 100_000).regret[0, -1]
             for seed in (2, 3)
@@ -282,7 +325,7 @@ def test_tight_widths_learn_faster() -> None:
         ({"epsilon": 1.0, "randomizer": "gaussian"}, "needs a delta > 0"),
         ({"epsilon": 1.0, "delta": 1e-5}, "leave delta out"),
         ({"epsilon": 1.0, "alpha": 1.0}, "alpha = 1"),
-        ({"epsilon": 1.0, "calibration": "loose"}, "one of tight, paper"),
+        ({"epsilon": 1.0, "calibration": "loose"}, "one of corrected, paper, tight"),
         ({"epsilon": 1.0, "randomizer": "cauchy"}, "one of laplace, gaussian"),
         ({"epsilon": 1.0, "randomizer": "bounded"}, "bounded noise needs a delta > 0"),
         (

@@ -19,7 +19,8 @@ def test_noise_and_its_true_cost(horizon: int, epsilon: float) -> None:
     paper = tacit.guarantee(problem, LdpPSRL(epsilon, "paper"), 100)
     assert set(paper.noise.values()) == {8 * horizon / epsilon} and len(paper.noise) == 4
     assert paper.epsilon == pytest.approx(epsilon * (8 * horizon - 2) / (8 * horizon))
-    tight = tacit.guarantee(problem, LdpPSRL(epsilon), 100)
+    assert tacit.guarantee(problem, LdpPSRL(epsilon), 100) == paper  # nothing to correct
+    tight = tacit.guarantee(problem, LdpPSRL(epsilon, "tight"), 100)
     assert tight.noise["reward_squares scale"] == pytest.approx((8 * horizon - 2) / epsilon)
     assert epsilon * (1 - 1e-12) < tight.epsilon <= epsilon and tight.delta == 0.0
 
@@ -34,6 +35,41 @@ def test_the_prior_is_the_published_one(users: int) -> None:
     assert prior.lambda0 == pytest.approx(max(math.sqrt(users), one) * math.sqrt(8 * one) * b)
     assert prior.nu0 == prior.lambda0 and prior.beta0 == pytest.approx(5 * prior.lambda0)
     assert f"{prior.lambda0:.4g} visits" in LdpPSRL(2.0, "paper").notes(task)[0]
+
+
+@pytest.mark.parametrize("calibration", ["corrected", "paper", "tight"])
+@pytest.mark.parametrize(
+    ("randomizer", "delta"), [("gaussian", 1e-5), ("randomized-response", 0.0), ("bounded", 0.1)]
+)
+def test_other_randomizers(randomizer: str, delta: float, calibration: str) -> None:
+    """Not in the paper: four tables, and pseudo-counts as large as their noise may become."""
+    agent = LdpPSRL(20.0, calibration, randomizer=randomizer, delta=delta)
+    task = PROBLEM.task(users=1000)
+    bound = agent.bind(task)
+    said = bound.guarantee
+    if calibration != "paper" or randomizer == "randomized-response":
+        assert said.epsilon <= 20.0 * (1 + 1e-9) and said.delta <= delta
+    prior, S, A, H = bound.planner.prior, 2, 2, 2
+    one, every = (math.log(6 * S**power * A / 0.1) for power in (1, 2))
+    if randomizer == "gaussian":
+        sigma, wide = said.noise["visits std"], (one if calibration == "paper" else every)
+        half = 1 if calibration == "paper" else 2
+        assert prior.lambda0 == pytest.approx(sigma * math.sqrt(half * 999 * one))
+        assert prior.alpha0 == pytest.approx(sigma * math.sqrt(half * 999 * S * wide))
+        assert (calibration == "corrected") == any("corrected" in n for n in agent.notes(task))
+    elif randomizer == "bounded":
+        radii = said.noise["visits radius"], said.noise["transitions radius"]
+        assert radii[1] == pytest.approx(math.sqrt(S) * radii[0])
+        assert prior.lambda0 == pytest.approx(radii[0] * math.sqrt(2 * 999 * one))
+        assert prior.alpha0 == pytest.approx(math.sqrt(S) * radii[1] * math.sqrt(2 * 999 * every))
+    else:
+        e = math.exp(said.noise["epsilon per bit"])
+        if calibration != "tight":
+            assert said.noise["epsilon per bit"] == pytest.approx(20.0 / (8 * H))
+        w = (2 * e - 1 if calibration == "paper" else e + 1) / (e - 1)
+        pairs = (4 if calibration == "paper" else 8) * S * A
+        assert prior.lambda0 == pytest.approx(w * math.sqrt(999 * H / 2 * math.log(pairs / 0.1)))
+        assert prior.alpha0 == pytest.approx(S * prior.lambda0)
 
 
 def test_negative_counts_meet_the_floors_and_nothing_breaks() -> None:
@@ -64,9 +100,10 @@ def test_it_learns_more_than_ldp_obi() -> None:
     [
         ({}, "ldp-psrl is private and needs an epsilon"),
         ({"epsilon": -1.0}, "epsilon = -1"),
-        ({"epsilon": 1.0, "delta": 0.1}, "takes no delta"),
+        ({"epsilon": 1.0, "delta": 0.1}, "leave delta out"),
+        ({"epsilon": 1.0, "randomizer": "gaussian"}, "needs a delta > 0"),
         ({"epsilon": 1.0, "beta": 0.0}, "beta = 0"),
-        ({"epsilon": 1.0, "calibration": "loose"}, "one of tight, paper"),
+        ({"epsilon": 1.0, "calibration": "loose"}, "one of corrected, paper, tight"),
     ],
 )
 def test_bad_parameters(parameters: dict, message: str) -> None:

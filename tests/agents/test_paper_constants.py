@@ -12,7 +12,8 @@ from tacit.agents import paper_constants
 )
 def test_tabular_laplace(horizon, epsilon, scale) -> None:
     assert paper_constants.tabular_laplace(horizon, epsilon) == pytest.approx(scale)
-    assert paper_constants.tabular_psrl(horizon, epsilon) == pytest.approx(scale * 8 / 6)
+    four = paper_constants.tabular_laplace(horizon, epsilon, tables=4)
+    assert four == pytest.approx(8 * horizon / epsilon)
     assert paper_constants.tabular_bit(horizon, epsilon) == pytest.approx(1 / scale)
 
 
@@ -21,9 +22,9 @@ def test_tabular_laplace(horizon, epsilon, scale) -> None:
     [(2, 0.2, 0.1, 46.82), (2, 2.0, 0.1, 4.682), (2, 20.0, 0.1, 0.4682), (20, 1.0, 1e-5, 153.3)],
 )
 def test_tabular_gaussian(horizon, epsilon, delta, sigma) -> None:
-    assert paper_constants.tabular_gaussian(horizon, epsilon, delta) == pytest.approx(
-        sigma, rel=1e-3
-    )
+    c = paper_constants.tabular_gaussian(delta, "proof")
+    assert c * horizon / epsilon == pytest.approx(sigma, rel=1e-3)
+    assert paper_constants.tabular_gaussian(delta, "proposition") == pytest.approx(c**2)
 
 
 @pytest.mark.parametrize(

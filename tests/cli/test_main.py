@@ -281,6 +281,10 @@ def test_guarantee_prints_noise_truth_and_forecast(call) -> None:
     words = ("guarantee", "river-swim", "ldp-obi", "--epsilon", "1", "--episodes", "1e5")
     done = call(*words)
     assert done.status == 0
+    for text in ("stronger than asked", "visits scale 120"):
+        assert text in done.out
+    words = (*words, "-A", "calibration=tight")
+    done = call(*words)
     for text in ("(1, 0)-differential privacy, local", "visits scale 118", "2,784,800 for 0.1"):
         assert text in done.out
     report = json.loads(call(*words, "--json").out)
@@ -302,10 +306,13 @@ def test_private_runs_report_their_guarantee(call) -> None:
     assert twice.status == 2 and "epsilon is given twice" in twice.err
 
 
+TIGHT = ("-A", "calibration=tight")
+
+
 def test_audit(call) -> None:
     # Noise is the operating system's: one run in 1e5 finds a violation where none is. The bound of
     # 24,000 trials is 1.32 to 1.44, far enough above half of the claim; that of 8,000 is not.
-    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--confidence", "0.99999")
+    words = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", *TIGHT, "--confidence", "0.99999")
     done = call(*words, "--trials", "1000")
     assert done.status == 0 and "verdict: " in done.out and "secure noise" in done.out
     report = json.loads(call(*words, "--trials", "24000", "--json").out)
@@ -324,9 +331,9 @@ def test_audit_of_people_who_come_back(call) -> None:
 
 def test_a_refuted_claim_exits_with_status_1(call, monkeypatch) -> None:
     from corpus.tabular import HalvedNoise
-    from tacit.agents import obi
+    from tacit.agents import local_tables
 
-    monkeypatch.setattr(obi, "LocalAdditive", HalvedNoise)
+    monkeypatch.setattr(local_tables, "LocalAdditive", HalvedNoise)
     done = call("audit", "random-mdp", "ldp-obi", "--epsilon", "3", "--trials", "20000", "--json")
     assert done.status == 1 and json.loads(done.out)["verdict"] == "violated"
 
@@ -338,11 +345,12 @@ BOUNDED = ("--delta", "0.1", "-A", "randomizer=bounded")
 @pytest.mark.parametrize(
     ("words", "epsilon"),
     [
-        (("ldp-obi", "--epsilon", "2", *BITS), 2.0),
+        (("ldp-obi", "--epsilon", "2", *TIGHT, *BITS), 2.0),
+        (("ldp-obi", "--epsilon", "2", *BITS), 2 * 10 / 12),
         (("ldp-obi", "--epsilon", "2", "-A", "calibration=paper", *BITS), 2 * 10 / 12),
         (("ldp-obi", "--epsilon", "2", *BOUNDED), 2.0),
         (("ldp-obi", "--epsilon", "20", "-A", "calibration=paper", *BOUNDED), None),
-        (("ldp-obi", "--epsilon", "2", "-A", "width=tight"), 2.0),
+        (("ldp-obi", "--epsilon", "2", *TIGHT, "-A", "width=tight"), 2.0),
         (("ldp-psrl", "--epsilon", "2", "-A", "calibration=paper"), 2 * 14 / 16),
         (("obi",), None),
     ],
@@ -362,7 +370,7 @@ def test_every_tabular_agent_from_the_command_line(call, words, epsilon) -> None
 
 
 def test_audits_say_what_is_exact_and_what_cannot_be_audited(call) -> None:
-    audit = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", "--trials", "1000")
+    audit = ("audit", "random-mdp", "ldp-obi", "--epsilon", "2", *TIGHT, "--trials", "1000")
     assert (
         "exact: the probabilities of what one person sends give epsilon 2"
         in call(*audit, *BITS).out

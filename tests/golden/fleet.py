@@ -30,14 +30,16 @@ USERS, BATCH, UPLOAD = 150, 30, 25
 FLEETS: dict[str, dict[str, Any]] = {
     "tacit-local posterior": {"name": "tacit-local", "epsilon": 4.0},
     "tacit-local optimistic": {"name": "tacit-local", "epsilon": 1.0, "exploration": "optimistic"},
-    "ldp-obi laplace": {"name": "ldp-obi", "epsilon": 20.0},
+    "ldp-obi laplace": {"name": "ldp-obi", "epsilon": 20.0, "calibration": "tight"},
     "ldp-obi gaussian": {
-        "name": "ldp-obi", "epsilon": 20.0, "delta": 1e-5, "randomizer": "gaussian"
+        "name": "ldp-obi", "epsilon": 20.0, "delta": 1e-5, "randomizer": "gaussian",
+        "calibration": "tight"
     },
     "ldp-obi randomized-response": {
-        "name": "ldp-obi", "epsilon": 20.0, "randomizer": "randomized-response"
+        "name": "ldp-obi", "epsilon": 20.0, "randomizer": "randomized-response",
+        "calibration": "tight"
     },
-    "ldp-psrl": {"name": "ldp-psrl", "epsilon": 5.0},
+    "ldp-psrl": {"name": "ldp-psrl", "epsilon": 5.0, "calibration": "tight"},
     "private-linopt-vi": {"name": "private-linopt-vi", "epsilon": 50.0},
     "private-linopt-po": {"name": "private-linopt-po", "epsilon": 50.0},
     "tacit-joint": {"name": "tacit-joint", "epsilon": 4.0, "first": 30, "growth": 1.5},

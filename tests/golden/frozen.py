@@ -56,6 +56,9 @@ EXAMPLES = {
 """Deployment files that are shipped."""
 
 SMALL = "-P states=3 -P actions=2 -P horizon=4"
+TIGHT = "-A calibration=tight"
+"""As recorded: published agents had no other calibration by default."""
+
 FEW = "--episodes 60 --runs 2 --json"
 TRIALS = "--trials 300 --seconds 1000 --seed 1 --json"
 LOG = "offline log.csv --task task.toml --simulated --seed 3 --epsilon 8"
@@ -65,7 +68,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "list problems": ("list problems --json",),
     "list attendance": ("list attendance --json",),
     "list figures": ("list figures --json",),
-    "guarantee local": ("guarantee river-swim ldp-obi --epsilon 1 --json",),
+    "guarantee local": ("guarantee river-swim ldp-obi --epsilon 1 -A calibration=tight --json",),
     "guarantee local, returning": (
         "guarantee river-swim tacit-local --epsilon 4 -R participations=30 --json",
     ),
@@ -82,7 +85,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "guarantee control": ("guarantee lq-scalar private-ofu-rl --epsilon 5 --json",),
     "guarantee search": ("guarantee cart-pole tacit-search --epsilon 5 --json",),
     "guarantee --diff": (
-        f"run random-mdp ldp-obi {SMALL} --epsilon 9 --out one {FEW}",
+        f"run random-mdp ldp-obi {SMALL} --epsilon 9 {TIGHT} --out one {FEW}",
         f"run random-mdp tacit-local {SMALL} --epsilon 9 --out two {FEW}",
         "show one/result.json two/result.json --json",
     ),
@@ -97,7 +100,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "run control": (f"run lq-scalar tacit-control --epsilon 50 {FEW}",),
     "run search": (f"run cart-pole tacit-search --epsilon 5 {FEW}",),
     "run, show and report a folder": (
-        f"run random-mdp ldp-obi {SMALL} --epsilon 9 --out one --seed 5 {FEW}",
+        f"run random-mdp ldp-obi {SMALL} --epsilon 9 {TIGHT} --out one --seed 5 {FEW}",
         "show one/policy.json --json",
         "report one --json",
     ),
@@ -110,7 +113,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "run play:CartPole-v1 tacit-search --epsilon 4 --episodes 60 --runs 2 -E horizon=20 "
         "-E returns=0,20 --json",
     ),
-    "audit local": (f"audit random-mdp ldp-obi {SMALL} --epsilon 1 {TRIALS}",),
+    "audit local": (f"audit random-mdp ldp-obi {SMALL} --epsilon 1 {TIGHT} {TRIALS}",),
     "audit joint": (f"audit random-mdp tacit-joint {SMALL} --epsilon 1 {TRIALS}",),
     "plan": (
         f"size random-mdp tacit-joint {SMALL} --epsilon 8 --people 2000 --runs 2 --most 2000 "

@@ -7,15 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents import paper_constants
-from tacit.agents.base import PrivateAgent, Ranges, TableAgent, not_private
-from tacit.errors import InvalidInput
+from tacit.agents.base import Calibration, TableAgent, not_private
+from tacit.agents.local_tables import LocalTableAgent, Randomizer
 from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
-from tacit.privacy import Privatizer
-from tacit.privacy.bounded import paper_radius
-from tacit.privacy.local.additive import LocalAdditive, proportional_radii
-from tacit.privacy.local.response import LocalResponse, differing_bits, response_bits
 from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
@@ -85,42 +80,41 @@ class OBI(TableAgent):
 
 
 @dataclass(frozen=True)
-class LdpOBI(TableAgent, PrivateAgent):
+class LdpOBI(LocalTableAgent):
     """Users randomize their visit counts; the learner plans optimistically on the noisy sums.
 
     See docs/papers/tabular_ldp.md#ldp-obi. Pools stages, so the task must be declared homogeneous.
+    The paper gives no alpha, no beta and no C for bounded noise: ours are 2, 0.1 and 1.
 
     Attributes:
         epsilon: privacy asked for.
         delta: asked for; Gaussian and bounded noise need one, the others have none.
         randomizer: "laplace", "gaussian", "randomized-response", or "bounded" (simulated only).
-        calibration: "tight" adds the least noise; "paper" has the paper's noise and bonus.
-        alpha: shift of the denominators, > 1 (the paper gives no value).
+        calibration: "corrected", "paper" or "tight".
+        alpha: shift of the denominators, > 1.
         beta: failure probability.
         width: "paper", "corrected" or "tight" bonus; by default what the calibration says:
-            "paper" for "paper", "corrected" for "tight".
+            "paper" for "paper", else "corrected".
+        constant: c of the published Gaussian noise c H / epsilon: 2 sqrt(ln(24 / delta)) as in the
+            "proof", or 4 ln(24 / delta) as in the "proposition".
     """
 
     name: ClassVar[str] = "ldp-obi"
-    models: ClassVar[tuple[str, ...]] = ("local",)
-    ranges: ClassVar[Ranges] = {
-        "delta": {"low": 0.0, "high": 1.0, "high_open": True},
-        "alpha": {"low": 1.0, "low_open": True},
+    calibrations: ClassVar[Mapping[Calibration, str]] = {
+        "corrected": "the paper's noise, raised where Gaussian and bounded noise fall short; "
+        "widths that hold; no bonus for a transition after the last step",
+        "paper": "noise and widths as stated",
+        "tight": "the least noise, with the corrected widths",
     }
+    tables: ClassVar[int] = 3
+    epsilon: float
     delta: float = 0.0
-    randomizer: Literal["laplace", "gaussian", "randomized-response", "bounded"] = "laplace"
-    calibration: Literal["tight", "paper"] = "tight"
+    randomizer: Randomizer = "laplace"
+    calibration: Calibration = "corrected"
     alpha: float = 2.0
     beta: float = 0.1
     width: Width | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        pure = self.randomizer in ("laplace", "randomized-response")
-        if not pure and self.delta == 0.0:
-            raise InvalidInput(f"{self.randomizer} noise needs a delta > 0, for example 1e-5")
-        if pure and self.delta > 0.0:
-            raise InvalidInput(f"{self.randomizer} is purely epsilon-private: leave delta out")
+    constant: Literal["proof", "proposition"] = "proof"
 
     @property
     def chosen_width(self) -> Width:
@@ -135,37 +129,15 @@ class LdpOBI(TableAgent, PrivateAgent):
         """Randomized counts, planning after every user."""
         self.require_homogeneous(task)
         statistic = VisitCounts(task)
-        return BoundAgent(task, statistic, self._privatizer(statistic, task), self._planner())
+        return BoundAgent(task, statistic, self.privatizer(statistic, task), self._planner())
 
     def _planner(self) -> ObiPlanner:
         return ObiPlanner(alpha=self.alpha, beta=self.beta, width=self.chosen_width)
 
-    def _privatizer(self, statistic: VisitCounts, task: Task) -> Privatizer[Any]:
-        as_paper, asked = self.calibration == "paper", float(self.epsilon)
-        if self.randomizer == "randomized-response":
-            bits = None
-            if as_paper:
-                per_bit = paper_constants.tabular_bit(task.horizon, asked)
-                bits = response_bits(statistic, per_bit * differing_bits(statistic))
-            return LocalResponse(statistic, task, bits, requested_epsilon=asked)
-        scales = self._paper(statistic, task) if as_paper else None
-        return LocalAdditive(statistic, task, self.randomizer, scales, requested=self.requested())
-
-    def _paper(self, statistic: VisitCounts, task: Task) -> Mapping[str, float]:
-        """The bounded radius has C = 1 and the budget epsilon / (3H) of one step and table."""
-        H, S, A = task.horizon, task.sizes["states"], task.sizes["actions"]
-        if self.randomizer == "bounded":
-            radius = paper_radius(self.epsilon / (3 * H), self.delta, S, A)
-            return proportional_radii(statistic, radius)
-        if self.randomizer == "laplace":
-            scale = paper_constants.tabular_laplace(H, self.epsilon)
-        else:
-            scale = paper_constants.tabular_gaussian(H, self.epsilon, self.delta)
-        return {block.name: scale for block in statistic.layout.blocks}
-
     def notes(self, task: Task) -> tuple[str, ...]:
         """From when on the bonus leaves something to learn from."""
-        planner, law = self._planner(), self.bind(task).privatizer.law(1)
+        planner, privatizer = self._planner(), self.bind(task).privatizer
+        law = privatizer.law(1)
 
         def when(target: float) -> str:
             episode = planner.break_even(task, law, target)
@@ -177,4 +149,16 @@ class LdpOBI(TableAgent, PrivateAgent):
             f"visited at every step, the bonus of step 1 falls below the largest possible value "
             f"H = {task.horizon} {when(float(task.horizon))}, and below 1 {when(1.0)}; "
             f"{task.users:,} episodes are planned",
+            *self.raised_noise(privatizer, task),
+            *self._mended_widths(),
         )
+
+    def _mended_widths(self) -> tuple[str, ...]:
+        """What the corrected widths change in those of the paper."""
+        if not self.corrected or self.chosen_width != "corrected":
+            return ()
+        page = "docs/papers/tabular_ldp.md"
+        erratum = {"gaussian": "e4", "randomized-response": "e5"}.get(self.randomizer)
+        widths = f"widths that hold for {self.randomizer} ({page}#{erratum}), and "
+        last = f"no bonus for a transition after the last step ({page}#e8)"
+        return (f"corrected: {widths if erratum else ''}{last}",)

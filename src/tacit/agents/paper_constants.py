@@ -8,32 +8,32 @@ work the true guarantee out and say it. The constants of private LSVI are in
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 # Tables under local privacy (docs/papers/tabular_ldp.md#randomizers).
 
 
-def tabular_laplace(horizon: int, epsilon: float) -> float:
-    """LDP-OBI: the scale 6H / eps on R, N_r and N_p, whose L1 sensitivity is 6H - 2."""
-    return 6 * horizon / epsilon
+def tabular_laplace(horizon: int, epsilon: float, tables: int = 3) -> float:
+    """The scale 2 m H / eps on m tables: 6H / eps of LDP-OBI, 8H / eps of LDP-PSRL.
+
+    Their L1 sensitivities are 6H - 2 and 8H - 2 (docs/papers/tabular_ldp.md#sensitivity).
+    """
+    return 2 * tables * horizon / epsilon
 
 
-def tabular_psrl(horizon: int, epsilon: float) -> float:
-    """LDP-PSRL: the scale 8H / eps on four tables (docs/papers/tabular_ldp.md#ldp-psrl)."""
-    return 8 * horizon / epsilon
+def tabular_gaussian(delta: float, constant: Literal["proof", "proposition"]) -> float:
+    """LDP-OBI: c of sigma = c H / eps, c^2 = 4 ln(24 / delta) in the proof and Proposition 11.
 
-
-def tabular_gaussian(horizon: int, epsilon: float, delta: float) -> float:
-    """LDP-OBI: sigma = c H / eps, with the c^2 = 4 ln(24 / delta) of the proof.
-
-    The proposition has c = 4 ln(24 / delta). The proof's constant does not give its claim
+    Proposition 10 has c = 4 ln(24 / delta). The proof's constant does not give its claim
     (docs/papers/tabular_ldp.md#e1 to E3).
     """
-    return math.sqrt(4 * math.log(24 / delta)) * horizon / epsilon
+    square = 4 * math.log(24 / delta)
+    return math.sqrt(square) if constant == "proof" else square
 
 
-def tabular_bit(horizon: int, epsilon: float) -> float:
-    """LDP-OBI: what one randomized bit costs, eps / (6H); one user moves 6H - 2 of them."""
-    return epsilon / (6 * horizon)
+def tabular_bit(horizon: int, epsilon: float, tables: int = 3) -> float:
+    """What one randomized bit costs, eps / (6H) with three tables; a user moves 6H - 2 bits."""
+    return epsilon / (2 * tables * horizon)
 
 
 def shuffle_claim(horizon: int, users: int, epsilon: float, delta: float) -> float:

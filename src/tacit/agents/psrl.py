@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents import paper_constants
-from tacit.agents.base import Ranges, TableAgent, not_private
+from tacit.agents.base import Calibration, Ranges, TableAgent, not_private
+from tacit.agents.local_tables import LocalTableAgent, Randomizer
+from tacit.kernels.public.obi import CellNoise, noise_bounds
 from tacit.kernels.public.posterior import DirichletPrior
 from tacit.learner import BoundAgent
+from tacit.planners.obi import cell_noise
 from tacit.planners.posterior import PosteriorPlanner
-from tacit.privacy.local.additive import LocalAdditive
 from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
@@ -50,52 +51,65 @@ class PSRL(TableAgent):
 
 
 @dataclass(frozen=True)
-class LdpPSRL(TableAgent):
-    """Users add Laplace noise to their counts; the learner samples from a wide posterior.
+class LdpPSRL(LocalTableAgent):
+    """Users add noise to their counts; the learner samples from a wide posterior.
 
     See docs/papers/tabular_ldp.md#ldp-psrl. Pools stages, so the task must be declared
     homogeneous. The prior grows with the number of users, which must therefore be known in advance.
+    The paper has Laplace noise and says that other randomizers should be possible. With them the
+    pseudo-counts are bounds on the noise of all users all the same, and what the paper shares among
+    three tables in LDP-OBI is shared among four.
 
     Attributes:
         epsilon: privacy asked for.
-        calibration: "tight" adds the least noise; "paper" adds the paper's.
+        calibration: "corrected", "paper" or "tight".
         beta: failure probability in the prior.
+        randomizer: "laplace", as published; "gaussian", "randomized-response", or "bounded"
+            (simulated only).
+        delta: asked for; Gaussian and bounded noise need one, the others have none.
+        constant: of the Gaussian noise, as in ldp-obi.
     """
 
     name: ClassVar[str] = "ldp-psrl"
-    models: ClassVar[tuple[str, ...]] = ("local",)
+    calibrations: ClassVar[Mapping[Calibration, str]] = {
+        "corrected": "the paper's; other noise than Laplace is raised where it falls short, with "
+        "bounds that hold in the prior",
+        "paper": "Laplace noise of scale 8H / epsilon, and the prior that goes with it",
+        "tight": "the least noise, and the prior that goes with it",
+    }
+    tables: ClassVar[int] = 4
     epsilon: float
-    calibration: Literal["tight", "paper"] = "tight"
+    calibration: Calibration = "corrected"
     beta: float = 0.1
+    randomizer: Randomizer = "laplace"
+    delta: float = 0.0
+    constant: Literal["proof", "proposition"] = "proof"
 
     def fitted(self, task: Task) -> BoundAgent:
         """Noisy counts, a fresh draw after every user."""
         self.require_homogeneous(task)
         statistic = VisitCounts(task, squares=True)
-        scales = None
-        if self.calibration == "paper":
-            scale = paper_constants.tabular_psrl(task.horizon, self.epsilon)
-            scales = {block.name: scale for block in statistic.layout.blocks}
-        privatizer = LocalAdditive(
-            statistic, task, "laplace", scales, requested=(self.epsilon, 0.0)
-        )
-        planner = PosteriorPlanner(self.prior(task, privatizer.scales["visits"]))
+        privatizer = self.privatizer(statistic, task)
+        planner = PosteriorPlanner(self.prior(task, cell_noise(privatizer.law(1))))
         return BoundAgent(task, statistic, privatizer, planner)
 
-    def prior(self, task: Task, scale: float) -> DirichletPrior:
-        """The paper's prior: pseudo-counts as large as the noise of all users may become."""
-        S, A = task.sizes["states"], task.sizes["actions"]
-        one = math.log(6 * S * A / self.beta)
-        every = math.log(6 * S * S * A / self.beta)
-        alpha0 = max(math.sqrt(task.users * S), every) * math.sqrt(8 * every) * scale
-        lambda0 = max(math.sqrt(task.users), one) * math.sqrt(8 * one) * scale
+    def prior(self, task: Task, noise: CellNoise) -> DirichletPrior:
+        """The paper's prior: pseudo-counts as large as the noise of all users may become.
+
+        These are the c_3 and c_2 of LDP-OBI before the last episode, with all of beta.
+        """
+        sizes = task.sizes["states"], task.sizes["actions"], task.horizon
+        paper = self.calibration == "paper"
+        lambda0, alpha0, _ = noise_bounds(noise, task.users - 1, sizes, self.beta, paper)
         return DirichletPrior(alpha0, lambda0, lambda0, 5 * lambda0)
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How much data the prior is worth."""
-        b = self.bind(task).privatizer.law(1).scale("visits")
-        prior, pairs = self.prior(task, b), task.sizes["states"] * task.sizes["actions"]
+        privatizer = self.bind(task).privatizer
+        prior = self.prior(task, cell_noise(privatizer.law(1)))
+        pairs = task.sizes["states"] * task.sizes["actions"]
         return (
             f"the prior counts as {prior.lambda0:.4g} visits to every pair (s, a); "
             f"{task.users:,} episodes give {task.users * task.horizon / pairs:.4g} on average",
+            *self.raised_noise(privatizer, task),
         )

@@ -113,20 +113,25 @@ def _least(excess: Callable[[float], float], low: float, high: float) -> float:
     return root
 
 
-def tabular_shifts(horizon: int) -> tuple[Array, Array]:
+def tabular_shifts(horizon: int, visit_tables: int = 2) -> tuple[Array, Array]:
     """The worst shifts of (R, N_r) and of N_p when one trajectory of that horizon is replaced.
 
     Every table can move by its whole mass from one cell to another one: H in two cells of R, H in
-    two cells of N_r, H - 1 in two cells of N_p. No other pair of trajectories is worse at any
-    epsilon (proofs/bounded_noise.md): for log-concave noise two shifts of one table are never worse
-    than their sum in one cell.
+    two cells of N_r (and of R_2, where that is a third such table), H - 1 in two cells of N_p. No
+    other pair of trajectories is worse at any epsilon (proofs/bounded_noise.md): for log-concave
+    noise two shifts of one table are never worse than their sum in one cell.
     """
     horizon = integer(horizon, "horizon", low=1)
-    return np.full(4, float(horizon)), np.full(2, horizon - 1.0)
+    return np.full(2 * visit_tables, float(horizon)), np.full(2, horizon - 1.0)
 
 
 def tabular_delta(
-    radius: float, ratio: float, horizon: int, epsilon: float, participations: int = 1
+    radius: float,
+    ratio: float,
+    horizon: int,
+    epsilon: float,
+    participations: int = 1,
+    visit_tables: int = 2,
 ) -> float:
     """True delta of the tabular report: radius R1 on R and N_r, ratio * R1 on N_p, jointly.
 
@@ -134,7 +139,7 @@ def tabular_delta(
     """
     radius = number(radius, "radius", low=0.0, low_open=True)
     ratio = number(ratio, "ratio", low=0.0, low_open=True)
-    first, second = tabular_shifts(horizon)
+    first, second = tabular_shifts(horizon, visit_tables)
     radii = np.concatenate([np.full(first.size, radius), np.full(second.size, ratio * radius)])
     shifts = np.concatenate([first, second])
     times = integer(participations, "participations", low=1)
@@ -143,7 +148,12 @@ def tabular_delta(
 
 @functools.lru_cache(maxsize=128)
 def calibrate_radius(
-    epsilon: float, delta: float, horizon: int, ratio: float, participations: int = 1
+    epsilon: float,
+    delta: float,
+    horizon: int,
+    ratio: float,
+    participations: int = 1,
+    visit_tables: int = 2,
 ) -> float:
     """The least R1 (to one part in 10^6, never below) whose true delta at epsilon is <= delta.
 
@@ -154,7 +164,8 @@ def calibrate_radius(
     delta = number(delta, "delta", low=2.0 * ROUNDING, high=1.0, high_open=True)
 
     def excess(radius: float) -> float:
-        return math.log(tabular_delta(radius, ratio, horizon, epsilon, participations) / delta)
+        facts = radius, ratio, horizon, epsilon, participations, visit_tables
+        return math.log(tabular_delta(*facts) / delta)
 
     low = high = float(integer(horizon, "horizon", low=1))
     while excess(high) > 0.0:

@@ -143,7 +143,10 @@ CHOOSE = '[choose]\nparameter = "{}"\ncandidates = [1, 2]\n'
         (BASE + 'agents = "ldp-obi"', "needs an epsilon"),
         (BASE + 'agents = "ldp-obi"\nepsilon = 0', "epsilon = 0, but"),
         (BASE + 'agents = "ldp-obi"\nepsilon = 1\ndelta = 2', "delta = 2, but"),
-        (BASE + 'agents = "ldp-obi"\nepsilon = 1\ncalibration = "loose"', "must be one of tight"),
+        (
+            BASE + 'agents = "ldp-obi"\nepsilon = 1\ncalibration = "loose"',
+            "must be one of corrected",
+        ),
         (BASE + 'agents = "psrl"\nseeds = 0', "seeds = 0, but"),
         (BASE + 'agents = "psrl"\nseeds = [1, 1]', "lists a seed twice"),
         (BASE + 'agents = "psrl"\nmodules = "not_there"', "cannot import the module 'not_there'"),

@@ -70,38 +70,21 @@ class Precision(NamedTuple):
 
 
 @kernel
-def obi_precision(
-    noise: CellNoise,
-    n: int,
-    sizes: tuple[int, int, int],
-    alpha: float,
-    beta: float,
-    paper: bool,
-) -> Precision:
-    """Widths before episode k = n + 1, from n reports with noise of that law.
+def noise_bounds(
+    noise: CellNoise, n: int, sizes: tuple[int, int, int], confidence: float, paper: bool
+) -> tuple[float, float, float]:
+    """c1 = c2, c3 and c4: bounds on the noise of n reports that hold with that confidence d.
 
     See docs/papers/tabular_ldp.md#precisions. Laplace: c1 = c2 = max(sqrt k, L1) sqrt(8 L1) b, c3 =
     max(sqrt(kS), L2) sqrt(8 L2) b, c4 = c3 / sqrt S. Gaussian: sigma sqrt(2 n L), at least 1; as in
     the paper without the 2 and with L1 throughout (docs/papers/tabular_ldp.md#e4). Randomized
     response: w sqrt(n H / 2 ln(8SA / d)), at least 1, with the range w = (e+1) / (e-1) of a
     debiased bit; in the paper (2e-1) / (e-1) = (w+3) / 2 and 4SA (docs/papers/tabular_ldp.md#e5).
-    Bounded: R sqrt(2 n L), which is 0 before the first report. Without noise all are 0, and the
-    least denominator is 1.
-
-    Args:
-        noise: of one report.
-        n: number of reports.
-        sizes: S, A, H.
-        alpha: shift of the denominators.
-        beta: failure probability.
-        paper: the paper's widths.
+    Bounded: R sqrt(2 n L), which is 0 before the first report.
     """
     S, A, H = sizes
     k = n + 1.0
-    confidence = 3.0 * beta / (2.0 * np.pi**2 * k**2)
-    log = np.log(4.0 * np.pi**2 * S * A * H * k**3 / (3.0 * beta))
     c1 = c3 = c4 = 0.0
-    least = -np.inf
     if noise.kind == RESPONSE:
         family = (4.0 if paper else 8.0) * S * A / confidence
         width = 0.5 * (noise.scale + 3.0) if paper else noise.scale
@@ -109,9 +92,7 @@ def obi_precision(
         c1 = max(1.0, sums)
         c3 = max(1.0, S * sums)
         c4 = max(1.0, width * np.sqrt(0.5 * n * H * np.log(S * family)))
-    elif noise.kind == EXACT:
-        least = 1.0
-    else:
+    elif noise.kind != EXACT:
         one = np.log(6.0 * S * A / confidence)
         every = np.log(6.0 * S * S * A / confidence)
         if noise.kind == GAUSSIAN:
@@ -128,6 +109,36 @@ def obi_precision(
             c1 = max(np.sqrt(k), one) * np.sqrt(8.0 * one) * noise.scale
             c3 = max(np.sqrt(k * S), every) * np.sqrt(8.0 * every) * noise.scale
             c4 = c3 / np.sqrt(float(S))
+    return c1, c3, c4
+
+
+@kernel
+def obi_precision(
+    noise: CellNoise,
+    n: int,
+    sizes: tuple[int, int, int],
+    alpha: float,
+    beta: float,
+    paper: bool,
+) -> Precision:
+    """Widths before episode k = n + 1, from n reports with noise of that law.
+
+    Without noise all bounds are 0, and the least denominator is 1.
+
+    Args:
+        noise: of one report.
+        n: number of reports.
+        sizes: S, A, H.
+        alpha: shift of the denominators.
+        beta: failure probability.
+        paper: the paper's widths.
+    """
+    S, A, H = sizes
+    k = n + 1.0
+    confidence = 3.0 * beta / (2.0 * np.pi**2 * k**2)
+    log = np.log(4.0 * np.pi**2 * S * A * H * k**3 / (3.0 * beta))
+    c1, c3, c4 = noise_bounds(noise, n, sizes, confidence, paper)
+    least = 1.0 if noise.kind == EXACT else -np.inf
     return Precision(c1, c1, c3, c4, alpha, log, least)
 
 

@@ -53,7 +53,8 @@ def least_scales(
     if kind == "bounded":
         visits = _visit_counts(statistic)
         ratio = math.sqrt(visits.layout.blocks[0].shape[1])
-        radius = bounded.calibrate_radius(epsilon, delta, visits.horizon, ratio, participations)
+        facts = visits.horizon, ratio, participations, len(visits.masses) - 1
+        radius = bounded.calibrate_radius(epsilon, delta, *facts)
         return proportional_radii(visits, radius)
     if kind == "laplace":
         most = number(epsilon, "epsilon", low=0.0, low_open=True)
