@@ -30,7 +30,7 @@ AGENTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("psrl", {}),
     ("tacit-local", {"epsilon": LENIENT}),
     ("tacit-local", {"epsilon": STRICT}),
-    ("ldp-obi", {"epsilon": LENIENT}),
+    ("ldp-obi", {"epsilon": LENIENT, "calibration": "tight"}),
 )
 
 

@@ -1,5 +1,7 @@
 """Claims are judged right on curves whose regrets are known, also where they fail."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,13 +87,16 @@ def test_almost_linear_yet_learning(power: float, holds: bool) -> None:
     assert claim.holds is holds and claim.measured["x"] == pytest.approx(power)
 
 
-def figure_1_evidence(psrl: float = 0.7, ucb: float = 0.1, ours: float = 0.01) -> Evidence:
+def figure_1_evidence(
+    psrl: float = 0.7, ucb: float = 0.1, ours: float = 0.01, obi: float = 0.05
+) -> Evidence:
     powers = {0.2: 0.95, 2.0: 0.8, 20.0: 0.6}
     return evidence(
         *(runs(f"laplace@{e:g}", times(10 / e), powers[e]) for e in learners.EPSILONS),
         *(runs(f"psrl@{e:g}", times(psrl * 10 / e)) for e in learners.EPSILONS),
         *(runs(f"tacit-local@{e:g}", times(ours * 10 / e)) for e in learners.EPSILONS),
         runs("ucb-vi", times(ucb)),
+        runs("obi", times(obi)),
     )
 
 
@@ -100,7 +105,9 @@ def test_figure_1_claims_hold_and_fail_where_they_should() -> None:
     assert all(claim.holds is True for claim in good)
     assert regret.psrl_is_better(figure_1_evidence(psrl=1.5)).holds is False
     assert regret.psrl_is_slightly_better(figure_1_evidence(psrl=0.1)).holds is False
-    assert regret.privacy_is_expensive(figure_1_evidence(ucb=3.0)).holds is False
+    assert regret.privacy_is_expensive(figure_1_evidence(obi=3.0)).holds is False
+    assert regret.privacy_is_expensive(figure_1_evidence(ucb=3.0)).holds is True
+    assert regret.worse_than_ucb_vi(figure_1_evidence(ucb=3.0)).holds is False
     assert regret.same_guarantee_spent_well(figure_1_evidence(ours=2.0)).holds is False
     for powers, holds in (((0.9, 0.9, 0.9), None), ((0.6, 0.8, 0.95), False)):
         found = zip(learners.EPSILONS, powers, strict=True)
@@ -108,25 +115,41 @@ def test_figure_1_claims_hold_and_fail_where_they_should() -> None:
         assert regret.larger_epsilon_bends(alike).holds is holds
 
 
+FACTORS = {
+    "bounded": 1.0,
+    "undivided": 0.5,
+    "laplace": 2.0,
+    "gaussian": 3.0,
+    "proposition": 3.5,
+    "response": 4.0,
+}
+
+
 def test_randomizers_are_compared_and_their_true_privacy_is_looked_at() -> None:
-    factors = {"bounded": 1.0, "undivided": 0.5, "laplace": 2.0, "gaussian": 3.0, "response": 4.0}
     truths = {"bounded": guarantee(0.28, 0.1), "gaussian": guarantee(0.01, 0.1)}
     found = evidence(
         *(
             runs(f"{n}@2", times(f), spread=0.3 if f <= 1 else 0.1, said=truths.get(n))
-            for n, f in factors.items()
+            for n, f in FACTORS.items()
         )
     )
-    best, undivided, second, scatter, equal = (judge(found) for judge in regret.claims(2.0))
-    assert best.holds is undivided.holds is second.holds is scatter.holds is True
+    best, undivided, proof, proposition, scatter, equal = (
+        judge(found) for judge in regret.claims(2.0)
+    )
+    assert best.holds is undivided.holds is proof.holds is proposition.holds is True
+    assert scatter.holds is None and "below the paper's length" in scatter.why
     assert scatter.measured["bounded"] == pytest.approx(0.3 * 2**0.5)
     assert equal.holds is False and "bounded" in equal.why and "gaussian" not in equal.why
     assert equal.measured["delta of bounded"] == 0.28
     assert equal.measured["delta of undivided"] == pytest.approx(1.0, abs=1e-3)
-    swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in factors.items()))
+    of_the_paper = replace(found, size=learners.PAPER)
+    assert regret.claims(2.0)[4](of_the_paper).holds is True
+    swapped = evidence(*(runs(f"{n}@2", times(5 - f), spread=0.1 / f) for n, f in FACTORS.items()))
     verdicts = [judge(swapped).holds for judge in regret.claims(2.0)]
-    assert verdicts == [False, False, False, True, True]
-    assert "lower is gaussian and response" in regret.claims(2.0)[2](swapped).why
+    assert verdicts == [False, False, False, False, None, True]
+    proof, proposition = (regret.claims(2.0)[i](swapped).why for i in (2, 3))
+    assert "lower is gaussian and response" in proof and "half of what they must be" in proof
+    assert "lower is proposition and response" in proposition and "E5" in proposition
 
 
 def measured(key: str, **arrays: np.ndarray) -> Evidence:
@@ -142,6 +165,14 @@ def test_figure_8_notices_noise_of_another_size(factor: float, holds: bool) -> N
     noise = np.random.default_rng(1).normal(0, factor * 268.33, 2000)
     found = measured("sums", exact=np.zeros(2000), noisy=np.stack([noise, noise, noise]))
     assert reports.noise_has_its_size(1)(found).holds is holds
+
+
+def test_figure_8_judges_every_epsilon_by_itself() -> None:
+    exact = np.random.default_rng(2).normal(0, 1.0, 2000)
+    found = measured("sums", exact=exact, noisy=np.stack([120 * exact, 12 * exact, 1.5 * exact]))
+    claims = [reports.much_more_variation(which)(found) for which in range(3)]
+    assert [claim.holds for claim in claims] == [True, True, False]
+    assert claims[2].measured["noisy std / exact std"] == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (0.9, False), (1.1, False)])

@@ -98,6 +98,17 @@ def obi(randomizer: str, epsilon: float, size: Size) -> Curve:
     return _curve(f"{randomizer}@{epsilon:g}", f"LDP-OBI {shown}", size, "ldp-obi", **asked)
 
 
+def proposition(epsilon: float, size: Size) -> Curve:
+    """Gaussian noise with the constant of Proposition 10, which is larger than that of its proof.
+
+    See docs/papers/tabular_ldp.md#e1.
+    """
+    asked = {"epsilon": epsilon, "calibration": "paper", **RANDOMIZERS["gaussian"][1]}
+    shown = "LDP-OBI Gaussian, constant of Proposition 10"
+    key = f"proposition@{epsilon:g}"
+    return _curve(key, shown, size, "ldp-obi", **asked, constant="proposition")
+
+
 def undivided(epsilon: float, size: Size) -> Curve:
     """Bounded noise with eps' = epsilon, not epsilon / (3H): the paper does not say which.
 
@@ -108,6 +119,11 @@ def undivided(epsilon: float, size: Size) -> Curve:
     shown = f"LDP-OBI bounded, {epsilon:g} for every step (asked for as {asked:g})"
     parameters = {"epsilon": asked, "calibration": "paper", **RANDOMIZERS["bounded"][1]}
     return _curve(f"undivided@{epsilon:g}", shown, size, "ldp-obi", **parameters)
+
+
+def exact(size: Size) -> Curve:
+    """LDP-OBI with nothing to hide: what privacy costs is the difference to this."""
+    return _curve("obi", "OBI, not private", size, "obi")
 
 
 def psrl(epsilon: float, size: Size) -> Curve:
