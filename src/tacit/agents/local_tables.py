@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from tacit.agents import paper_constants
-from tacit.agents.base import PublishedAgent, Ranges, TableAgent
+from tacit.agents.base import Ranges, TableAgent
+from tacit.agents.published import PublishedAgent
 from tacit.errors import InvalidInput
 from tacit.privacy import Privatizer
 from tacit.privacy.bounded import paper_radius

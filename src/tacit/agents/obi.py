@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tacit.agents.base import Calibration, TableAgent, not_private
+from tacit.agents.base import TableAgent, not_private
 from tacit.agents.local_tables import LocalTableAgent, Randomizer
+from tacit.agents.published import Calibration
 from tacit.learner import BoundAgent
 from tacit.planners.obi import ObiPlanner, UcbViPlanner, Width
 from tacit.schedules import Every

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tacit.agents.base import Calibration, Ranges, TableAgent, not_private
+from tacit.agents.base import Ranges, TableAgent, not_private
 from tacit.agents.local_tables import LocalTableAgent, Randomizer
+from tacit.agents.published import Calibration
 from tacit.kernels.public.obi import CellNoise, noise_bounds
 from tacit.kernels.public.posterior import DirichletPrior
 from tacit.learner import BoundAgent
