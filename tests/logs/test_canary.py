@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.cli.main import app
-from tacit_lab.report.log_page import write_page
+from tacit_lab.report.log_page import write_log_page
 
 CANARY = "canary7351"
 REWARD = 0.123456787
@@ -76,7 +76,7 @@ def outputs(folder, out) -> dict[str, str]:
     shown = command("offline", log, "--task", task, "--epsilon", "1", "--out", out)
     assert f"{PEOPLE:,} (exact" in shown.output, "the screen of the data holder says it"
     found = command("offline", log, "--task", task, "--epsilon", "1", "--json").stdout
-    write_page(out)
+    write_log_page(out)
     told = ("--policy", out / "policy.json", "--task", task, "--json")
     by_weights, by_release = ("offline", log, *told, "--epsilon", "1"), ("offline", out, *told)
     texts = {"json": found, "weights": command(*by_weights).stdout}

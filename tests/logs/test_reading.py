@@ -23,7 +23,7 @@ from tacit.logs.reading import open_log
 from tacit.logs.screen import MARK, ExactNumbers
 from tacit.logs.simulated import simulate_log
 from tacit.statistics.log_sums import LoggedVisits
-from tacit_lab.report.log_page import COUNTED, render_page
+from tacit_lab.report.log_page import render_page
 
 RAW = {
     "data": {"name": "raw"},
@@ -303,6 +303,16 @@ def test_an_episode_of_another_form_keeps_no_other_from_being_read(episodes, wro
     assert exact.left["are an episode of another form"] == 1
 
 
+PEOPLE_COUNTED = (
+    "Of one person every pair of state and action is counted once, over all episodes, up to a "
+    "fixed number of pairs."
+)
+EPISODES_COUNTED = (
+    "Of one episode every pair of state and action is counted once, up to a fixed number of pairs. "
+    "Where this page speaks of people it means episodes: nobody knows whose they are."
+)
+
+
 def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> None:
     """Nobody knows whose its episodes are; a log with persons is covered over all of theirs."""
     result = offline("minari:any", episodes, TacitOffline(1.0), noise="simulated")
@@ -316,13 +326,13 @@ def test_of_a_minari_data_set_an_episode_is_promised_and_no_person(episodes) -> 
         assert "all their" not in text and "same way in all of" not in text
     assert "for each episode alone" in page and EPISODES in page
     assert " episodes (a noisy number)" in page
-    assert COUNTED[True] in page and COUNTED[False] not in page
+    assert EPISODES_COUNTED in page and PEOPLE_COUNTED not in page
     rows = open_log("minari:any", episodes).read().log
     named = offline(rows, episodes, TacitOffline(1.0), noise="simulated")
     assert named.guarantee.unit == "user" and named.guarantee.assumptions == ASSUMES
     assert "for each person over all their episodes" in (said := render_page(named))
     assert " people (a noisy number)" in said
-    assert COUNTED[False] in said and COUNTED[True] not in said
+    assert PEOPLE_COUNTED in said and EPISODES_COUNTED not in said
     online = dataclasses.replace(named.guarantee, participations=1, rule=None)
     for made, whom in ((result, "participation"), (named, "user")):
         (both,) = LogPrior.of(made).stated(online).also

@@ -41,11 +41,16 @@ def read_json(path: Path, missing: str) -> dict[str, Any]:
     return content
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file that appears complete or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write a JSON file that appears complete or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, indent=2) + "\n")
-    part.replace(path)
+    write_text(path, json.dumps(data, indent=2) + "\n")
 
 
 def lock_of(path: Path) -> FileLock:

@@ -13,7 +13,7 @@ from tacit.privacy.sentences import NOBODY
 from tacit.util.files import read_json
 from tacit.util.intervals import Interval
 from tacit_lab.cases.outcome import FILE
-from tacit_lab.report.page import page_file, rendered, write_text
+from tacit_lab.report.page import page_file, rendered, write_page
 from tacit_lab.report.sections import number
 
 
@@ -45,21 +45,20 @@ def write_study(folder: str | Path, out: str | Path | None = None) -> Path:
         notes=[*findings["notes"], f"Everything here was simulated: {NOBODY}."],
         tables=tables,
     )
-    return write_text(page_file(folder, out), page)
+    return write_page(page_file(folder, out), page)
 
 
 def _mean(outcome: Mapping[str, Any]) -> Interval:
-    low, high = outcome["value"]["ci95"]
-    return _interval(outcome["value"]["mean"], low, high)
+    return _interval(outcome["value"]["mean"], *outcome["value"]["ci95"])
+
+
+def _cell(cell: Any) -> Any:
+    return _interval(**cell) if isinstance(cell, dict) else cell
 
 
 def _interval(value: float, low: float | None, high: float | None) -> Interval:
     """As it was; one run has no bounds."""
     return Interval(value, -math.inf if low is None else low, math.inf if high is None else high)
-
-
-def _cell(cell: Any) -> Any:
-    return _interval(**cell) if isinstance(cell, dict) else cell
 
 
 def _picture(outcomes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> str:
@@ -80,9 +79,7 @@ def _picture(outcomes: Sequence[Mapping[str, Any]], references: Mapping[str, flo
         axes.plot(x, [m.value for m in mean], "o-", label=f"{agent}, {people:,} people")
         if all(o["runs"] > 1 for o in same):
             axes.fill_between(x, [m.low for m in mean], [m.high for m in mean], alpha=0.2)
-    axes.set_xscale("log")
-    axes.set_xlabel("epsilon")
-    axes.set_ylabel("value of the policy")
+    axes.set(xscale="log", xlabel="epsilon", ylabel="value of the policy")
     axes.legend(fontsize=8)
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})

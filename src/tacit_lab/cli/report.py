@@ -36,12 +36,12 @@ def report(
     from tacit.logs.files import RELEASE
     from tacit_lab.cases.outcome import FILE
     from tacit_lab.cases.page import write_study
-    from tacit_lab.report.log_page import write_page
+    from tacit_lab.report.log_page import write_log_page
     from tacit_lab.report.page import write_report
 
     write: Callable[[Path, Path | None], Path] = write_report
     if (folder / RELEASE).exists():
-        write = write_page
+        write = write_log_page
     elif (folder / FILE).exists():
         write = write_study
     target = write(folder, out)

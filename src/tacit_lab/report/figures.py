@@ -85,9 +85,13 @@ def styles(arms: Sequence[Arm]) -> dict[str, Style]:
     return table
 
 
+def parts(colour: str) -> list[int]:
+    """Red, green and blue."""
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
 def _lighter(colour: str, share: float) -> str:
-    parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)
+    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts(colour))
 
 
 def curves_of(arms: Sequence[Arm], style: dict[str, Style]) -> list[DrawnCurve]:
@@ -123,16 +127,14 @@ def draw_curves(curves: Sequence[DrawnCurve], name: str) -> list[Picture]:
     def linear(axes: Axes, name: str) -> None:
         draw(axes, name)
         top = max(float(curve.mean.max()) for curve in curves)
-        axes.set_xlim(0, int(ends[-1]))
-        axes.set_ylim(0, 1.15 * max(top, 1e-9))
+        axes.set(xlim=(0, int(ends[-1])), ylim=(0, 1.15 * max(top, 1e-9)))
         axes.locator_params(axis="x", nbins=6 if "-wide-" in name else 4)
         axes.xaxis.set_major_formatter(lambda x, _: _count(x))
         axes.yaxis.set_major_formatter(lambda y, _: _count(y))
 
     def log(axes: Axes, name: str) -> None:
         draw(axes, name)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         positive = [curve.mean[curve.mean > 0].min() for curve in curves if (curve.mean > 0).any()]
         if positive:
             axes.set_ylim(bottom=min(positive) / 1.5)
@@ -158,8 +160,7 @@ def draw_days(arms: Sequence[Arm], style: dict[str, Style], name: str) -> list[P
             _line(axes, f"{name}-line-{number}", days, rate, style[arm.label], 1.6)
         baseline = axes.axhline(arms[0].result.gap, color="0.45", ls=":", lw=1.2)
         baseline.set_gid(f"{name}-baseline")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(xlim=(0, None), ylim=(0, None))
 
     labels = ("days", "regret per participation")
     return [_picture(f"{name}-{size}", size, "linear", labels, draw) for size in SIZES]
@@ -189,8 +190,7 @@ def draw_exponents(
                 stated = row.fit.at(np.array([middle]))[0] * (ends / middle) ** row.stated
                 dotted = Style(own.colour, ":")
                 _line(axes, f"{name}-stated-{number}", ends, stated, dotted, 1.2)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         ticks = sorted({x for row in rows for x in row.xs})
         if len(ticks) <= 8:  # one at every measured x: round numbers as a rule
             axes.set_xticks(ticks, [_count(x) for x in ticks])

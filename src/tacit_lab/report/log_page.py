@@ -9,7 +9,7 @@ from tacit.logs.files import read_result
 from tacit.logs.offline import NOT_FOR_OTHERS, ReleasedResult
 from tacit.policies.tabular import StochasticPolicy, TabularPolicy
 from tacit.util.intervals import Interval
-from tacit_lab.report.page import rendered, shown_guarantee, write_text
+from tacit_lab.report.page import rendered, shown_guarantee, write_page
 from tacit_lab.report.sections import number
 
 MOST_STATES = 200
@@ -21,32 +21,11 @@ TITLES = {
     "difference": "the policy above what was done before",
 }
 
-RULES = (
-    "Of rows with the same person, episode and step the first counts.",
-    "Rows with too many or too few cells, without a person or a readable step, with an undeclared "
-    "state, before the first step, after the horizon or after the end of an episode are left out.",
-    "Where steps are ordered or dated, rows that follow one another are taken for steps that do, "
-    "also those with an undeclared state: a step that has no row at all is not noticed.",
-    "A value that was not declared goes to the cell called other, where there is one.",
-    "Rewards are cut to their declared range; a row without one teaches nothing, unless it is "
-    "declared what that counts as.",
-    "A step after which no row follows, and which does not end the episode, teaches its reward and "
-    "no next state: it is taken to have led where the others did that went on.",
-)
 
-COUNTED = {
-    False: "Of one person every pair of state and action is counted once, over all episodes, up to "
-    "a fixed number of pairs.",
-    True: "Of one episode every pair of state and action is counted once, up to a fixed number of "
-    "pairs. Where this page speaks of people it means episodes: nobody knows whose they are.",
-}
-"""The last of the rules, by whether every episode is taken for a person of its own."""
-
-
-def write_page(folder: str | Path, path: str | Path | None = None) -> Path:
+def write_log_page(folder: str | Path, path: str | Path | None = None) -> Path:
     """Write the page about a folder that ``tacit offline --out`` wrote, by default into it."""
     target = Path(folder) / "page.html" if path is None else Path(path)
-    return write_text(target, render_page(read_result(folder)))
+    return write_page(target, render_page(read_result(folder)))
 
 
 def render_page(result: ReleasedResult) -> str:
@@ -67,7 +46,7 @@ def render_page(result: ReleasedResult) -> str:
             [TITLES[name], known.get(name, "not told by this release")] for name in result.values
         ],
         whole=f"{100 * result.whole.value:.1f}%",
-        rules=(*RULES, COUNTED[_by_episode(result)]),
+        by_episode=_by_episode(result),
         policy=_policy(result),
         more=max(0, data["states"] - MOST_STATES),
         **shown_guarantee(result.guarantee),

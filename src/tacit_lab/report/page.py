@@ -13,7 +13,7 @@ from tacit._version import __version__
 from tacit.errors import InvalidInput
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sentences import NOBODY, over
-from tacit.util.files import require_folder
+from tacit.util.files import require_folder, write_text
 from tacit_lab.report.analysis import break_even, grouped, prices
 from tacit_lab.report.results import Arm, ResultSet, read_results
 from tacit_lab.report.sections import by_length, number, section, with_range
@@ -27,7 +27,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
         out: the file to write, by default ``report.html`` in the folder.
     """
     target = page_file(folder, out)
-    return write_text(target, render(read_results(Path(folder))))
+    return write_page(target, render(read_results(Path(folder))))
 
 
 def page_file(folder: str | Path, out: str | Path | None) -> Path:
@@ -40,12 +40,10 @@ def page_file(folder: str | Path, out: str | Path | None) -> Path:
     return target
 
 
-def write_text(target: Path, text: str) -> Path:
-    """Write a file that appears complete or not at all."""
+def write_page(target: Path, text: str) -> Path:
+    """Write a page, into a folder that need not be there."""
     require_folder(target.parent)
-    part = target.with_name(target.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(target)
+    write_text(target, text)
     return target
 
 

@@ -43,10 +43,12 @@ class Part:
     notes: Sequence[str] = ()
 
 
-def _table(title: str, rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]]) -> Part:
+def _table(
+    title: str, rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]], **more: Any
+) -> Part:
     """What each column says of each row."""
     cells = [[cell(row) for cell in columns.values()] for row in rows]
-    return Part(title, names=[*columns], rows=cells)
+    return Part(title, names=[*columns], rows=cells, **more)
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def _curves(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> 
         means = [float(f"{value:.4g}") for value in curve.mean]
         look = {"label": curve.arm.label, "colour": curve.style.colour}
         data.append({**look, "episodes": curve.episodes.tolist(), "mean": means})
+    ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
     several = any(curve.band for curve in curves)
     bands = "simultaneous 95% bands" if several else "no bands: one run has none"
     shown = Shown(
@@ -127,17 +130,11 @@ def _curves(arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> 
         [f"dotted, grey: the {arms[0].baseline}, which does not learn"],
         f"Cumulative regret, mean of {runs} run{'' if runs == '1' else 's'}, {bands}. Lower is "
         "better; a straight line through the origin learns nothing.",
-        first="log" if _apart(curves) else "linear",
+        first="log" if ends and max(ends) > 20 * min(ends) else "linear",
         scales=True,
         data=data,
     )
     return Part("Regret as users come", figure=shown)
-
-
-def _apart(curves: Sequence[figures.DrawnCurve]) -> bool:
-    """Whether the curves end so far apart that linear axes would hide the lower ones."""
-    ends = [float(curve.mean[-1]) for curve in curves if curve.mean[-1] > 0]
-    return bool(ends) and max(ends) > 20 * min(ends)
 
 
 def _finals(arms: Sequence[Arm]) -> Part:
@@ -197,19 +194,15 @@ def _exponent_part(
         "fitted to": lambda row: row.points,
         "reference": lambda row: row.bound.reference,
     }
-    return replace(_table(title, rows, columns), figure=shown)
+    return _table(title, rows, columns, figure=shown)
 
 
 def _style_of(name: str, style: dict[str, figures.Style]) -> figures.Style:
     """The style of an arm, or of a learner: that of its largest epsilon, undashed."""
     if name in style:
         return style[name]
-    dark = min((s for label, s in style.items() if label.startswith(f"{name}, ε")), key=_lightness)
-    return figures.Style(dark.colour, figures.DASHES[0])
-
-
-def _lightness(style: figures.Style) -> int:
-    return sum(int(style.colour[i : i + 2], 16) for i in (1, 3, 5))
+    colours = [own.colour for label, own in style.items() if label.startswith(f"{name}, ε")]
+    return figures.Style(min(colours, key=lambda x: sum(figures.parts(x))), figures.DASHES[0])
 
 
 def _epsilon(users: int, arms: Sequence[Arm], style: dict[str, figures.Style], name: str) -> Part:
@@ -305,7 +298,7 @@ def _word(kind: str, text: str) -> dict[str, str]:
 
 
 def _contests(users: int, arms: Sequence[Arm]) -> Part:
-    part = _table(
+    return _table(
         f"Who is better, at K = {users:,}",
         analysis.pairwise_tests(arms),
         {
@@ -317,12 +310,11 @@ def _contests(users: int, arms: Sequence[Arm]) -> Part:
                 "good" if row.adjusted <= 0.05 else "open", row.verdict
             ),
         },
+        text=[
+            "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
+            "Corrected for all pairs at each epsilon, because these runs also chose the best.",
+        ],
     )
-    text = [
-        "Neighbouring epsilons of each learner, and the best learner at each epsilon.",
-        "Corrected for all pairs at each epsilon, because these runs also chose the best.",
-    ]
-    return replace(part, text=text)
 
 
 def _users_needed(users: int, arms: Sequence[Arm]) -> Part:
