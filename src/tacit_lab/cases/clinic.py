@@ -8,7 +8,7 @@ number of states is public, so is what is allowed; everything else is learned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -22,12 +22,12 @@ from tacit.logs.mapping import LogMapping
 from tacit.policies.tabular import StochasticPolicy
 from tacit.problems.gymnasium.tables import gymnasium_problem
 from tacit.problems.tabular import TabularMDP
-from tacit_lab.cases.outcome import CaseOutcome, LoggedWorld, collect, declared, findings, online
+from tacit_lab.cases.outcome import CaseOutcome, CaseSize, LoggedWorld, declared, findings, online
 
 HORIZON = 20
 """Steps of four hours; a mean stay has about nine, and most of the value is within it."""
 
-PEOPLE, EPSILONS = (10_000, 100_000, 1_000_000), (0.25, 1.0, 4.0)
+SIZE = CaseSize(people=(10_000, 100_000, 1_000_000), epsilons=(0.25, 1.0, 4.0))
 
 
 NOTES = (
@@ -75,41 +75,32 @@ def _mapping(problem: TabularMDP) -> LogMapping:
     return declared("clinic", problem.states, action, task, reward={"most": 1.0})
 
 
-def _outcomes(
-    world: LoggedWorld, people: Sequence[int], epsilons: Sequence[float], runs: int, seed: int
-) -> Iterator[CaseOutcome]:
+def _outcomes(world: LoggedWorld, size: CaseSize) -> Iterator[CaseOutcome]:
     """Values of policies by number of patients and epsilon, from logs and learned online.
 
     The last row of every log has next to no noise: what logs alone cost.
     """
-    for n in people:
-        values: dict[float, list[float]] = {epsilon: [] for epsilon in (*epsilons, NOISELESS)}
-        for run in range(runs):
-            log = world.log(n, seed + run)
+    for n in size.people:
+        values: dict[float, list[float]] = {epsilon: [] for epsilon in (*size.epsilons, NOISELESS)}
+        for run in range(size.runs):
+            log = world.log(n, size.seed + run)
             for epsilon, row in values.items():
-                policy = world.learn(log, epsilon, 1000 * seed + run).policy.policy
+                policy = world.learn(log, epsilon, 1000 * size.seed + run).policy.policy
                 row.append(world.problem.value(policy))
         for epsilon, row in values.items():
             yield CaseOutcome("tacit-offline", n, epsilon, tuple(row))
-        for epsilon in epsilons:
-            yield online(world.problem, make_agent("tacit-joint", epsilon=epsilon), n, runs, seed)
+        for epsilon in size.epsilons:
+            yield online(world.problem, make_agent("tacit-joint", epsilon=epsilon), n, size)
 
 
 NOISELESS = 1000.0
 """An epsilon at which noise is next to nothing."""
 
 
-def study(
-    people: Sequence[int] = PEOPLE,
-    epsilons: Sequence[float] = EPSILONS,
-    runs: int = 10,
-    seed: int = 0,
-    watch: Callable[[CaseOutcome], None] = lambda outcome: None,
-) -> dict[str, Any]:
+def study(size: CaseSize = SIZE) -> dict[str, Any]:
     """What a private policy is worth in the clinic, by patients and epsilon."""
     world = clinic()
-    results = _outcomes(world, people, epsilons, runs, seed)
-    outcomes, starts = collect(world, results, runs, seed, watch)
+    outcomes, starts = world.collect(_outcomes(world, size), size)
     known = {
         "uniform": world.problem.baseline()[1],
         "clinicians": world.problem.value(world.behaviour),

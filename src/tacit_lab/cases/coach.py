@@ -7,7 +7,7 @@ policy on people of several kinds, who come back.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,21 +23,22 @@ from tacit.problems.tabular import TabularMDP
 from tacit.trajectory import Log
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.cases.coach_world import HABITUATION, MESSAGES, RISK, CoachEnv, coach, fixed_messages
-from tacit_lab.cases.outcome import CaseOutcome, LoggedWorld, collect, declared, findings, online
+from tacit_lab.cases.outcome import CaseOutcome, CaseSize, LoggedWorld, declared, findings, online
 
-PEOPLE, EPSILONS = (10_000, 100_000), (1.0, 2.0, 4.0, 8.0)
-AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "tacit-joint (joint)": ("tacit-joint", {}),
-    "tacit-search (joint)": ("tacit-search", {"model": "joint"}),
-    "shuffle-obi (shuffle)": ("shuffle-obi", {}),
-    "tacit-search (shuffle)": ("tacit-search", {"model": "shuffle"}),
-    "tacit-local (local)": ("tacit-local", {}),
-    "tacit-search (local)": ("tacit-search", {"model": "local"}),
+AGENTS: dict[str, dict[str, Any]] = {
+    "tacit-joint (joint)": {"name": "tacit-joint"},
+    "tacit-search (joint)": {"name": "tacit-search", "model": "joint"},
+    "shuffle-obi (shuffle)": {"name": "shuffle-obi"},
+    "tacit-search (shuffle)": {"name": "tacit-search", "model": "shuffle"},
+    "tacit-local (local)": {"name": "tacit-local"},
+    "tacit-search (local)": {"name": "tacit-search", "model": "local"},
 }
 """Who can be tried, by the model of trust."""
 
 USUAL = tuple(name for name in AGENTS if not name.endswith("(shuffle)"))
 """Who is, unless others are named: a curator or nobody is trusted."""
+
+SIZE = CaseSize(people=(10_000, 100_000), epsilons=(1.0, 2.0, 4.0, 8.0), agents=USUAL)
 
 NOTES = (
     "What is learned is scored in the discretised world, whose optimum is known; there a person "
@@ -53,23 +54,14 @@ PLANS = 200
 """Policies of the learner that promises nothing; more cost time only."""
 
 
-def coach_study(
-    people: Sequence[int] = PEOPLE,
-    epsilons: Sequence[float] = EPSILONS,
-    runs: int = 10,
-    seed: int = 0,
-    agents: Sequence[str] = USUAL,
-    returns: int = 1,
-) -> Iterator[CaseOutcome]:
+def coach_study(size: CaseSize = SIZE) -> Iterator[CaseOutcome]:
     """Values of the policies that are left after so many people, ``returns`` episodes each.
 
     In the table a person who comes back begins anew; the guarantee covers all of their episodes.
     """
     problem = coach()
-    for n, called, epsilon in itertools.product(people, agents, epsilons):
-        name, parameters = AGENTS[called]
-        agent = make_agent(name, epsilon=epsilon, **parameters)
-        yield online(problem, agent, n, runs, seed, called, returns)
+    for n, called, epsilon in itertools.product(size.people, size.agents, size.epsilons):
+        yield online(problem, make_agent(**AGENTS[called], epsilon=epsilon), n, size, called)
 
 
 def references(problem: TabularMDP) -> dict[str, float]:
@@ -86,12 +78,12 @@ def references(problem: TabularMDP) -> dict[str, float]:
     }
 
 
-def without_privacy(people: Sequence[int], runs: int, seed: int) -> dict[str, float]:
+def without_privacy(size: CaseSize) -> dict[str, float]:
     """What psrl leaves, which sees everything and promises nothing: by number of people."""
-    problem, values = coach(), {}
-    for n in people:
+    problem, values, once = coach(), {}, replace(size, returns=1)
+    for n in size.people:
         agent = make_agent("psrl", every=max(1, n // PLANS))
-        values[f"not private, {n:,} people"] = online(problem, agent, n, runs, seed).mean.value
+        values[f"not private, {n:,} people"] = online(problem, agent, n, once).mean.value
     return values
 
 
@@ -188,21 +180,12 @@ def tried_policies(outcomes: Sequence[CaseOutcome], seed: int) -> dict[str, Trie
     return {name: on_people(policy, seed=seed) for name, policy in policies.items()}
 
 
-def study(
-    people: Sequence[int] = PEOPLE,
-    epsilons: Sequence[float] = EPSILONS,
-    runs: int = 10,
-    seed: int = 0,
-    agents: Sequence[str] = USUAL,
-    returns: int = 1,
-    watch: Callable[[CaseOutcome], None] = lambda outcome: None,
-) -> dict[str, Any]:
+def study(size: CaseSize = SIZE) -> dict[str, Any]:
     """What a private policy is worth for the coach, by people and epsilon."""
-    known = references(coach()) | without_privacy(people, runs, seed)
-    results = coach_study(people, epsilons, runs, seed, agents, returns)
-    outcomes, starts = collect(logged_coach(), results, runs, seed, watch)
-    biases = habituation_bias(seed=seed)
-    tried = tried_policies(outcomes, seed)
+    known = references(coach()) | without_privacy(size)
+    outcomes, starts = logged_coach().collect(coach_study(size), size)
+    biases = habituation_bias(seed=size.seed)
+    tried = tried_policies(outcomes, size.seed)
     tables = {
         "What one log says of a message every day, with 95% intervals over people and noise": (
             ["message every day", "habituation declared", "left out", "truth"],

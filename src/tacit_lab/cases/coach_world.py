@@ -146,19 +146,10 @@ class CoachEnv(gymnasium.Env[np.int64, np.int64]):
         horizon: days.
         uncertainty: of the classifier.
         missing: share of the days whose steps are not recorded.
-        render_mode: none is offered.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}
-
-    def __init__(
-        self,
-        horizon: int = DAYS,
-        uncertainty: float = 0.2,
-        missing: float = 0.0,
-        render_mode: str | None = None,
-    ) -> None:
-        self.horizon, self.render_mode = integer(horizon, "horizon", low=1), render_mode
+    def __init__(self, horizon: int = DAYS, uncertainty: float = 0.2, missing: float = 0.0) -> None:
+        self.horizon = integer(horizon, "horizon", low=1)
         self.uncertainty = number(uncertainty, "uncertainty", low=0.0, high=0.5)
         self.missing = number(missing, "missing", low=0.0, high=1.0)
         self.observation_space = gymnasium.spaces.Discrete(LEFT + 1)

@@ -38,6 +38,29 @@ WIN_CRITERIA: dict[WinCriterion, str] = {
 
 
 @dataclass(frozen=True)
+class CaseSize:
+    """How much of a case is studied, and who is told.
+
+    Attributes:
+        people: how many learn, or are learned from: each of these numbers.
+        epsilons: privacy asked for.
+        agents: who learns, where there is a choice.
+        runs: independent ones.
+        seed: root of all random streams.
+        returns: how often each person takes part; the guarantee covers all of it.
+        watch: told of every outcome when it is there.
+    """
+
+    people: Sequence[int]
+    epsilons: Sequence[float]
+    agents: Sequence[str] = ()
+    runs: int = 10
+    seed: int = 0
+    returns: int = 1
+    watch: Callable[[CaseOutcome], None] = lambda outcome: None
+
+
+@dataclass(frozen=True)
 class CaseOutcome:
     """Values of the policies of one agent, one per run.
 
@@ -79,13 +102,7 @@ class CaseOutcome:
 
 
 def online(
-    problem: TabularMDP,
-    agent: Agent,
-    people: int,
-    runs: int,
-    seed: int,
-    called: str = "",
-    returns: int = 1,
+    problem: TabularMDP, agent: Agent, people: int, size: CaseSize, called: str = ""
 ) -> CaseOutcome:
     """Values of the policies that an agent leaves after so many people.
 
@@ -94,20 +111,18 @@ def online(
             episodes return.
         agent: who learns.
         people: how many.
-        runs: independent ones.
-        seed: root of all random streams.
+        size: runs, their seed, and how often each person takes part.
         called: what the outcome calls the agent, if not by its name.
-        returns: how often each person takes part; the guarantee covers all of it.
     """
     world: Problem = table_episodes(problem) if "episodic" in agent.families else problem
     result = Experiment(
         problem=world,
         agent=agent,
-        episodes=people * returns,
-        runs=runs,
-        seed=seed,
-        participation=Participation(returns),
-        attendance=Attendance() if returns == 1 else Attendance(people=people),
+        episodes=people * size.returns,
+        runs=size.runs,
+        seed=size.seed,
+        participation=Participation(size.returns),
+        attendance=Attendance() if size.returns == 1 else Attendance(people=people),
     ).run()
     values = tuple(problem.value(tabled(one.policy, problem)) for one in result.policies)
     chosen = tabled(result.policy.policy, problem)
@@ -189,6 +204,17 @@ class LoggedWorld:
                 row[run] = result.regret[0, 0] / first
         return HeadStart(people, first, *map(mean_interval, lost))
 
+    def collect(
+        self, outcomes: Iterable[CaseOutcome], size: CaseSize
+    ) -> tuple[list[CaseOutcome], list[HeadStart]]:
+        """All outcomes, each told when it is there, and a head start for each number of people."""
+        results = []
+        for one in outcomes:
+            size.watch(one)
+            results.append(one)
+        people, level = dict.fromkeys(one.people for one in results), results[0].epsilon
+        return results, [self.head_start(n, level, size.runs, size.seed) for n in people]
+
 
 def needed(
     outcomes: Sequence[CaseOutcome], limit: float, rule: WinCriterion = "mostly"
@@ -263,19 +289,3 @@ def findings(
 
 def _plain(cell: Any) -> Any:
     return vars(cell) if isinstance(cell, Interval) else cell
-
-
-def collect(
-    world: LoggedWorld,
-    outcomes: Iterable[CaseOutcome],
-    runs: int,
-    seed: int,
-    watch: Callable[[CaseOutcome], None],
-) -> tuple[list[CaseOutcome], list[HeadStart]]:
-    """All outcomes, each told when it is there, and a head start for each number of people."""
-    results = []
-    for one in outcomes:
-        watch(one)
-        results.append(one)
-    people = dict.fromkeys(one.people for one in results)
-    return results, [world.head_start(n, results[0].epsilon, runs, seed) for n in people]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,9 @@ def study(what: str, options: dict[str, Any], out: Path | None, as_json: bool) -
     say = speaker(quiet=as_json)
     if "epsilon" in options:
         options["epsilons"] = options.pop("epsilon")
-    findings = finite((clinic if what == "clinic" else coach).study(**options, watch=_shown(say)))
+    world = clinic if what == "clinic" else coach
+    size = replace(world.SIZE, **options, watch=lambda one: say(_shown(one)))
+    findings = finite(world.study(size))
     if out is not None:
         require_folder(out)
         write_json(out / FILE, findings)
@@ -88,14 +91,10 @@ def _lines(findings: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _shown(say: Callable[..., None]) -> Callable[[CaseOutcome], None]:
-    def watch(one: CaseOutcome) -> None:
-        mean = one.mean
-        runs = f"mean of {len(one.values)} runs, 95% interval"
-        interval = f"{runs} {mean.low:.4g} to {mean.high:.4g}"
-        say(
-            f"  {one.agent}, {one.people:,} people, epsilon {one.epsilon:g}: {mean.value:.4g} "
-            f"({interval if len(one.values) > 1 else 'one run, no interval'})"
-        )
-
-    return watch
+def _shown(one: CaseOutcome) -> str:
+    runs, mean = len(one.values), one.mean
+    interval = f"mean of {runs} runs, 95% interval {mean.low:.4g} to {mean.high:.4g}"
+    return (
+        f"  {one.agent}, {one.people:,} people, epsilon {one.epsilon:g}: {mean.value:.4g} "
+        f"({interval if runs > 1 else 'one run, no interval'})"
+    )

@@ -10,7 +10,7 @@ from tacit.cli.main import app
 from tacit.policies.tabular import TabularPolicy
 from tacit_lab.cases.coach import habituation_bias, references
 from tacit_lab.cases.coach_world import coach
-from tacit_lab.cases.outcome import CaseOutcome, needed, online
+from tacit_lab.cases.outcome import CaseOutcome, CaseSize, needed, online
 from tacit_lab.cases.page import write_study
 
 
@@ -90,8 +90,8 @@ def test_agents_and_returns_are_checked() -> None:
 
 
 def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
-    problem = coach()
-    found = online(problem, make_agent("tacit-search", epsilon=8.0, model="joint"), 10, 1, 0)
+    problem, one_run = coach(), CaseSize(people=(), epsilons=(), runs=1)
+    found = online(problem, make_agent("tacit-search", epsilon=8.0, model="joint"), 10, one_run)
     assert isinstance(found.policy, TabularPolicy)
     assert found.values == (problem.value(found.policy),)
 
@@ -99,7 +99,7 @@ def test_a_search_is_scored_by_the_table_that_its_policy_is() -> None:
 @pytest.mark.parametrize("model", ["joint", "local", "shuffle"])
 def test_a_search_that_sees_what_the_app_sees_beats_every_fixed_message(model: str) -> None:
     agent = make_agent("tacit-search", epsilon=8.0, model=model)
-    found = online(coach(), agent, 3000, 2, 0)
+    found = online(coach(), agent, 3000, CaseSize(people=(), epsilons=(), runs=2))
     assert found.beats(references(coach())["best fixed message"]) == 2
 
 
