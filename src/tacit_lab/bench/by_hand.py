@@ -188,9 +188,9 @@ def ldp_obi_regret(problem: TabularMDP, epsilon: float, K: int, seed: int = 0) -
     return K * problem.optimal_value() - float(played)
 
 
-def ldp_obi(problem: TabularMDP, K: int) -> float:
+def ldp_obi(problem: TabularMDP, K: int, seed: int = 0) -> float:
     """LDP-OBI, once compiled."""
     ldp_obi_regret(problem, 2.0, 10)
     began = time.thread_time()
-    ldp_obi_regret(problem, 2.0, K)
+    ldp_obi_regret(problem, 2.0, K, seed)
     return 1e6 * (time.thread_time() - began) / K

@@ -48,7 +48,9 @@ def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict
             returns = []
             for seed in range(seeds):
                 watch(f"search: {PEER}, seed {seed}")
-                returns.append(_peer(peer, people, seed))
+                order = {"environment": ENVIRONMENT, "episodes": people, "tests": TESTS}
+                answer = ask(peer, peer_sb3.__file__, {**order, "seed": seed}, PEER)
+                returns.append(float(answer["return"]))
             rows.append(_row(f"{PEER} PPO", "not private", returns))
             missing = ""
         except InvalidInput as error:
@@ -59,8 +61,3 @@ def report(quick: bool, peer: Path | None, watch: Callable[[str], None]) -> dict
 def _row(who: str, guarantee: str, returns: list[float]) -> dict[str, Any]:
     mean, worst = float(np.mean(returns)), min(returns)
     return {"who": who, "guarantee": guarantee, "mean": mean, "worst": worst, "returns": returns}
-
-
-def _peer(python: Path, episodes: int, seed: int) -> float:
-    order = {"environment": ENVIRONMENT, "episodes": episodes, "tests": TESTS, "seed": seed}
-    return float(ask(python, peer_sb3.__file__, order, PEER)["return"])

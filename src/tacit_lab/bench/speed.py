@@ -26,7 +26,13 @@ from tacit_lab.bench import by_hand, peer_rlberry
 from tacit_lab.bench.peer import ask
 
 PEER = "rlberry-scool"
-HAND, HAND_COMPILED = "plain NumPy", "by hand, compiled"
+HAND = "plain NumPy"
+BY_HAND: dict[str, tuple[str, Callable[[TabularMDP, int, int], float]]] = {
+    "ucb-vi": (HAND, by_hand.ucb_vi),
+    "lsvi-ucb": (HAND, by_hand.lsvi),
+    "ldp-obi": ("by hand, compiled", by_hand.ldp_obi),
+}
+"""What the contender is called that is written by hand, and its time."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +121,11 @@ def measure(
 
     Of each the microseconds of processor time per episode, round by round.
     """
-    contenders: dict[str, Callable[[int], float]] = {"tacit": lambda seed: _tacit(contest, seed)}
-    contenders |= _by_hand(contest)
+    who, loop = BY_HAND[contest.algorithm]
+    contenders: dict[str, Callable[[int], float]] = {
+        "tacit": lambda seed: _tacit(contest, seed),
+        who: lambda seed: loop(contest.problem, contest.theirs, seed),
+    }
     missing = None
     if peer_python is not None and contest.algorithm != "ldp-obi":
         try:
@@ -131,14 +140,6 @@ def measure(
             watch(f"{contest.algorithm} on {contest.words}, round {number + 1}: {who}")
             taken[who].append(run(number))
     return taken, missing
-
-
-def _by_hand(contest: SpeedContest) -> dict[str, Callable[[int], float]]:
-    problem, theirs = contest.problem, contest.theirs
-    if contest.algorithm == "ldp-obi":
-        return {HAND_COMPILED: lambda seed: by_hand.ldp_obi(problem, theirs)}
-    loop = by_hand.ucb_vi if contest.algorithm == "ucb-vi" else by_hand.lsvi
-    return {HAND: lambda seed: loop(problem, theirs, seed)}
 
 
 _PARAMETERS: dict[str, dict[str, Any]] = {

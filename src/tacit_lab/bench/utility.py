@@ -74,7 +74,7 @@ def report(arena: Arena, quick: bool, workers: int, watch: Callable[[str], None]
     does_not_fit: dict[str, str] = {}
     failed: dict[str, str] = {}
 
-    def run(tasks: Sequence[SweepTask]) -> Generator[Done[SweepTask], None, None]:
+    def run(tasks: Sequence[SweepTask]) -> Generator[Done, None, None]:
         for done in run_on_processes(tasks, workers):
             if done.failed:
                 bad = failed if done.outcome["again"] else does_not_fit
@@ -121,15 +121,11 @@ def myopic_share(named: Named) -> float | None:
     return round((optimum - value) / (optimum - problem.baseline()[1]), 9) + 0.0  # no -0
 
 
-def _contenders() -> list[Named]:
-    return [Named(entry.name) for entry in from_people()]
-
-
 def _planned(arena: Arena, episodes: int, seeds: Seeds) -> list[Planned]:
     """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
     case = SweepCase(
         problems=(arena.problem,),
-        agents=tuple(_contenders()),
+        agents=tuple(Named(entry.name) for entry in from_people()),
         epsilon=(EPSILON,),
         delta=(DELTA,),
         episodes=(episodes,),

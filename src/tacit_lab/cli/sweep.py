@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit_lab.sweep.run import Backend, SweepProgress, SweepResult, Watch
-    from tacit_lab.sweep.task import SweepTask
 
 OUT = Path("tacit-sweeps")
 _MOST_ROWS = 60
@@ -78,7 +77,7 @@ def sweep(
 
 
 @contextmanager
-def _backend(address: str | None, count: int) -> Iterator[Backend[SweepTask]]:
+def _backend(address: str | None, count: int) -> Iterator[Backend]:
     """Where tasks run."""
     from tacit_lab.sweep import pool
     from tacit_lab.sweep import ray as ray_backend

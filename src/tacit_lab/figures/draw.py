@@ -35,17 +35,15 @@ def regret_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool
     for runs in curves:
         _band(axes, runs, per_episode=False, label=runs.label if legend else "")
     label(axes, title, USERS, "cumulative regret", legend=legend)
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, None), ylim=(0, None))
 
 
 def rate_panel(axes: Axes, curves: Sequence[Runs], title: str, *, legend: bool = True) -> None:
     """Regret per episode, R_k / k, on logarithmic axes."""
     for runs in curves:
         _band(axes, runs, per_episode=True, label=runs.label if legend else "")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_ylim(bottom=0.3 * min(_lowest_rate(runs) for runs in curves))
+    lowest = min(_lowest_rate(runs) for runs in curves)
+    axes.set(xscale="log", yscale="log", ylim=(0.3 * lowest, None))
     label(axes, title, USERS, "regret per episode, R_k / k", legend=legend)
 
 
@@ -103,8 +101,7 @@ USERS = "users (episodes)"
 def label(axes: Axes, title: str, x: str, y: str, *, legend: bool = True) -> None:
     """Title, names of the axes, grid, and the legend below."""
     axes.set_title(title, fontsize="medium")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
     if legend:
         legend_below(axes)

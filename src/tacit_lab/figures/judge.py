@@ -152,27 +152,27 @@ def every(
     return judged(claim, expected, measure(evidence), passes, failed, undecided)
 
 
-@judging
 def lower(
-    evidence: Evidence,
     claim: str,
     expected: str,
     pairs: Mapping[str, tuple[str, str]],
     failed: str,
     factor: float = 1.0,
-) -> Claim:
+) -> Judge:
     """Final regret of one curve over another's is below a factor, paired over problems.
 
     Args:
-        evidence: all curves.
         claim: the statement.
         expected: what the measurement must show.
         pairs: keys of both curves, by what their ratio is called.
         failed: why, where some ratio is not below the factor.
         factor: that every ratio must be below.
     """
-    measured = dict(zip(pairs, ratios(evidence, pairs.values()), strict=True))
-    return judged(claim, expected, measured, lambda r: r.below(factor), failed)
+
+    def measure(evidence: Evidence) -> Mapping[str, Interval]:
+        return dict(zip(pairs, ratios(evidence, pairs.values()), strict=True))
+
+    return every(claim, expected, measure, lambda r: r.below(factor), failed)
 
 
 @judging

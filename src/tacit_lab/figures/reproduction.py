@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,13 @@ from tacit_lab.figures.figure import (
     Evidence,
     Figure,
     Measured,
-    Measurement,
     Part,
     Runs,
     Size,
 )
 from tacit_lab.papers import linear_jdp, lq_jdp, mixture, tabular_jdp, tabular_ldp
-from tacit_lab.sweep.pool import Done, run_on_threads
-from tacit_lab.sweep.run import finish
+from tacit_lab.sweep.pool import run_on_threads
+from tacit_lab.sweep.run import SweepProgress
 from tacit_lab.sweep.task import ResultStore
 
 figures: tuple[Figure, ...] = (
@@ -84,22 +83,17 @@ def gather(
         tell(0.0)
         if isinstance(part, Curve):
             backend = partial(run_on_threads, workers=threads, watch=tell)
-            finish(part.tasks(), finished, backend)
+            SweepProgress(finished, backend).finish(part.tasks())
             results = tuple(finished.result(task) for task in part.tasks())
             evidence.curves[part.key] = Runs(part, results)
         else:
-            finish([part], finished, _run_here)
+            if part not in finished:  # in the main thread: nobody else can stop a plain function
+                finished.keep(part, part.run())
             kept = finished.outcome(part)
             arrays = {name: np.array(values) for name, values in kept["arrays"].items()}
             evidence.measurements[part.key] = Measured(part, arrays, kept["seconds"])
         tell(1.0)
     return evidence
-
-
-def _run_here(measurements: Sequence[Measurement]) -> Generator[Done[Measurement], None, None]:
-    """In the main thread, where Ctrl-C ends them: nobody else can stop a plain function."""
-    for measurement in measurements:
-        yield Done(measurement, measurement.run())
 
 
 OUT = "tacit-figures"

@@ -22,11 +22,10 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_threads
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from tacit_lab.sweep.task import Job, SweepTask, run_task
+from tacit_lab.sweep.task import SweepTask, run_task
 
-J = TypeVar("J", bound=Job)
 Tried = tuple[SweepTask, int]
 """A task, and how often it was tried."""
 
@@ -43,7 +42,7 @@ _GLANCE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Done(Generic[J]):
+class Done:
     """A task that will not be tried again now.
 
     Attributes:
@@ -52,7 +51,7 @@ class Done(Generic[J]):
         tries: how often it was tried.
     """
 
-    task: J
+    task: SweepTask
     outcome: dict[str, Any]
     tries: int = 1
 
@@ -64,7 +63,7 @@ class Done(Generic[J]):
 
 def run_on_threads(
     tasks: Sequence[SweepTask], workers: int, watch: Callable[[float], None]
-) -> Generator[Done[SweepTask], None, None]:
+) -> Generator[Done, None, None]:
     """Run tasks side by side on so many threads; yields them as they finish.
 
     An error of one task, Ctrl-C, or closing the iterator stops the others early.
@@ -95,9 +94,7 @@ def run_on_threads(
             pool.shutdown(cancel_futures=True)
 
 
-def run_on_processes(
-    tasks: Iterable[SweepTask], workers: int
-) -> Generator[Done[SweepTask], None, None]:
+def run_on_processes(tasks: Iterable[SweepTask], workers: int) -> Generator[Done, None, None]:
     """Run tasks as they come, on at most that many processes; yields them as they finish."""
     waiting, retries = iter(tasks), deque[Tried]()
     pool: list[Worker] = []
@@ -106,13 +103,15 @@ def run_on_processes(
         """Give tasks to idle workers, and start more of these while there are tasks for them."""
         idle = [worker for worker in pool if not worker.busy]
         while idle or len(pool) < workers:
-            following = _next(waiting, retries)
-            if following is None:
+            task, tries = next(waiting, None), 0
+            if task is None and not retries:
                 return
+            if task is None:  # those that failed come last
+                task, tries = retries.popleft()
             if not idle:
                 pool.append(Worker())
                 idle = pool[-1:]
-            idle.pop().give(*following)
+            idle.pop().give(task, tries)
 
     try:
         occupy()
@@ -130,14 +129,6 @@ def run_on_processes(
     finally:
         for worker in pool:
             worker.stop()
-
-
-def _next(waiting: Iterator[SweepTask], retries: deque[Tried]) -> Tried | None:
-    """The next task and how often it was tried; those that failed go to the end."""
-    task = next(waiting, None)
-    if task is not None:
-        return task, 0
-    return retries.popleft() if retries else None
 
 
 class Worker:
@@ -168,7 +159,7 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):  # it died meanwhile: take() will say so
             self.pipe.send(task.payload())
 
-    def take(self) -> Done[SweepTask]:
+    def take(self) -> Done:
         """What became of its task; a process that died leaves an error."""
         assert self._now is not None
         task, tries = self._now

@@ -71,7 +71,7 @@ def connected(address: str, processes: int) -> Iterator[int]:
             ray.shutdown()
 
 
-def run_on_ray(tasks: Iterable[SweepTask], slots: int) -> Generator[Done[SweepTask], None, None]:
+def run_on_ray(tasks: Iterable[SweepTask], slots: int) -> Generator[Done, None, None]:
     """Run tasks as they come; yields them as they finish. Needs a connection."""
     ray: Any = importlib.import_module("ray")
     remote = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[TryAgain])(attempt)
@@ -86,7 +86,7 @@ def run_on_ray(tasks: Iterable[SweepTask], slots: int) -> Generator[Done[SweepTa
         yield _done(running.pop(ready[0]), ready[0])
 
 
-def _done(task: SweepTask, reference: Any) -> Done[SweepTask]:
+def _done(task: SweepTask, reference: Any) -> Done:
     ray: Any = importlib.import_module("ray")
     try:
         return Done(task, ray.get(reference))

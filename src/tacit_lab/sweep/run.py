@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,35 +23,10 @@ from tacit.util.files import require_folder
 from tacit_lab.sweep.pool import Done
 from tacit_lab.sweep.spec import Choose, Planned, Spec, plan
 from tacit_lab.sweep.tables import MANIFEST, SPEC, TASKS, Sweep, load, write
-from tacit_lab.sweep.task import Job, ResultStore, SweepTask
+from tacit_lab.sweep.task import ResultStore, SweepTask
 
-J = TypeVar("J", bound=Job)
-Backend = Callable[[Sequence[J]], Generator[Done[J], None, None]]
-"""Runs jobs somewhere, takes them as it can, yields each when it will not be tried again."""
-
-
-def finish(
-    jobs: Sequence[J],
-    finished: ResultStore,
-    backend: Backend[J],
-    note: Callable[[Done[J]], object] = lambda done: None,
-) -> None:
-    """Bring jobs to their end: what is stored is not run again, what is done is stored at once.
-
-    Args:
-        jobs: what is wanted.
-        finished: where it is kept.
-        backend: where the missing ones are run.
-        note: told of each that was run, after it was stored or has failed.
-    """
-    missing = [job for job in jobs if job not in finished]
-    if not missing:
-        return
-    with contextlib.closing(backend(missing)) as running:  # an interrupted backend ends now
-        for done in running:
-            if not done.failed:
-                finished.keep(done.task, done.outcome)
-            note(done)
+Backend = Callable[[Sequence[SweepTask]], Generator[Done, None, None]]
+"""Runs tasks somewhere, takes them as it can, yields each when it will not be tried again."""
 
 
 Watch = Callable[["SweepProgress"], None]
@@ -77,7 +52,7 @@ class SweepResult:
 def run(
     spec: Spec,
     out: Path,
-    backend: Backend[SweepTask],
+    backend: Backend,
     *,
     resume: bool = False,
     watch: Watch = lambda progress: None,
@@ -197,8 +172,8 @@ class SweepProgress:
     """
 
     finished: ResultStore
-    backend: Backend[SweepTask]
-    watch: Watch
+    backend: Backend
+    watch: Watch = lambda progress: None
     total: int = 0
     kept: int = 0
     ran: int = 0
@@ -210,12 +185,18 @@ class SweepProgress:
         return self.kept + self.ran
 
     def finish(self, tasks: Sequence[SweepTask]) -> None:
-        """Bring tasks to their end, as far as they can be."""
-        self.kept += sum(task in self.finished for task in tasks)
+        """Bring tasks to their end: what is stored is not run again, what is done is stored."""
+        missing = [task for task in tasks if task not in self.finished]
+        self.kept += len(tasks) - len(missing)
         self.watch(self)
-        finish(tasks, self.finished, self.backend, self.note)
+        if missing:
+            with contextlib.closing(self.backend(missing)) as running:  # interrupted, it ends now
+                for done in running:
+                    if not done.failed:
+                        self.finished.keep(done.task, done.outcome)
+                    self.note(done)
 
-    def note(self, done: Done[SweepTask]) -> None:
+    def note(self, done: Done) -> None:
         """Count a task that was run, or that cannot be tried."""
         if done.failed:
             spec, outcome = done.task.spec, done.outcome

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -79,10 +80,6 @@ def _words(value: Any, name: str) -> tuple[str, ...]:
     return tuple(_word(item, name) for item in (value if isinstance(value, list) else [value]))
 
 
-def _facts(value: Any, name: str) -> tuple[str, ...]:
-    return tuple(sorted(_words(value, name)))
-
-
 def _candidates(value: Any, name: str) -> tuple[Any, ...]:
     if len(axis(value, name)) < 2:
         raise InvalidInput(f"{name} has one value: set the parameter itself instead")
@@ -113,7 +110,7 @@ class SweepCase:
     calibration: tuple[str, ...] = key(_each, default=(), of=_word)
     episodes: tuple[int, ...] = key(_each, missing=_MISSING, of=integer, low=1, high=MOST_EPISODES)
     seeds: tuple[int, ...] = key(_seeds, default=tuple(range(4)), start=0)
-    reveal: tuple[str, ...] = key(_facts, default=())
+    reveal: tuple[str, ...] = key(_words, default=())
     participations: tuple[Any, ...] = key(_each, default=(), of=anything)
     teaches: tuple[Any, ...] = key(_each, default=(), of=anything)
     period: tuple[Any, ...] = key(_each, default=(), of=anything)
@@ -277,7 +274,7 @@ def _cross(case: SweepCase) -> Iterator[ExperimentSpec]:
             problem=problem,
             agent=agent,
             episodes=episodes,
-            reveal=case.reveal,
+            reveal=tuple(sorted(case.reveal)),
             participation=rule,
             attendance=how,
         )
@@ -308,17 +305,15 @@ def _agents(named: Named, privacy: Mapping[str, list[Any]]) -> Iterator[Named]:
 
 def _without_useless_delta(name: str, parameters: dict[str, Any], shared: bool) -> dict[str, Any]:
     """Parameters with which the agent can be made; a shared delta is left out if it refuses one."""
+    less = {key: value for key, value in parameters.items() if key != "delta"}
     try:
         make_agent(name, **parameters)
-    except InvalidInput as error:
-        less = {key: value for key, value in parameters.items() if key != "delta"}
-        if not shared or less == parameters:
-            raise
-        try:
-            make_agent(name, **less)
-        except InvalidInput:
-            raise error from None
-        return less
+    except InvalidInput:
+        if shared and less != parameters:
+            with suppress(InvalidInput):
+                make_agent(name, **less)
+                return less
+        raise
     return parameters
 
 

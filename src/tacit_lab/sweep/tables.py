@@ -314,11 +314,8 @@ def _times(
 ) -> pa.Table:
     import pyarrow as pa
 
-    columns = {
-        "configuration": [number] * len(tasks),
-        "seed": list(outcomes),
-        "task": [task.digest for task in tasks],
-        "run_seconds": [outcome["timing"]["seconds"] for outcome in outcomes.values()],
-        "task_seconds": [outcome["timing"]["task"] for outcome in outcomes.values()],
-    }
-    return pa.table(columns, schema=schema)
+    rows = [
+        (number, task.spec.seed, task.digest, times["seconds"], times["task"])
+        for task, times in zip(tasks, (o["timing"] for o in outcomes.values()), strict=True)
+    ]
+    return pa.Table.from_pylist([dict(zip(_TIMING, row, strict=True)) for row in rows], schema)

@@ -12,18 +12,19 @@ import functools
 import hashlib
 import json
 import os
-import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
 from tacit.errors import InvalidInput, TacitError
 from tacit.experiment_spec import ExperimentSpec
 from tacit.kernels.compiler import source_hash
 from tacit.simulation.result import FACTS, Result
+from tacit.simulation.scheduler import Progress
 from tacit.util.files import provenance, require_folder
 
 sources = functools.cache(source_hash)
@@ -54,10 +55,7 @@ class SweepTask:
         return {**self.spec.to_json(), "sources": sources()}
 
     def run(
-        self,
-        workers: int = 1,
-        progress: Callable[[int, float], None] | None = None,
-        stop: threading.Event | None = None,
+        self, workers: int = 1, progress: Progress | None = None, stop: Event | None = None
     ) -> dict[str, Any]:
         """Its outcome: what :meth:`tacit.simulation.result.Result.from_json` reads, and times."""
         began = time.perf_counter()

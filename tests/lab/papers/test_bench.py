@@ -95,7 +95,7 @@ def arena_of_six() -> tuple[dict, list[str]]:
     arena = utility.Arena("tables", Named("random-mdp", {"seed": 1}), 4_000, 40)
     told: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(utility, "_contenders", lambda: [Named(name) for name in names])
+        patch.setattr(utility, "from_people", lambda: [Named(name) for name in names])
         return utility.report(arena, True, 1, told.append), told
 
 
