@@ -98,11 +98,9 @@ def plot_returns(
 
 def canvas(width: float = 7.0) -> tuple[Figure, Axes]:
     """A figure with one pair of axes, which needs no screen."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, 4.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.add_subplot()
 
 

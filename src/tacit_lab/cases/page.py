@@ -63,11 +63,9 @@ def _interval(value: float, low: float | None, high: float | None) -> Interval:
 
 def _picture(outcomes: Sequence[Mapping[str, Any]], references: Mapping[str, float]) -> str:
     """Values against epsilon, a line per agent and number of people, as SVG."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.5), layout="constrained")
-    FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     for name, value in references.items():
         axes.axhline(value, color="0.6", lw=1, ls=":")

@@ -21,11 +21,9 @@ else:  # figures name them in annotations; matplotlib is imported when something
 
 def canvas(columns: int, title: str) -> tuple[Picture, list[Axes]]:
     """An empty picture and its panels, side by side."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(6.0 * columns, 5.2), dpi=120, layout="constrained")
-    FigureCanvasAgg(picture)
     picture.suptitle(title, fontsize="large")
     return picture, [picture.add_subplot(1, columns, i + 1) for i in range(columns)]
 

@@ -215,11 +215,9 @@ def _picture(
 ) -> Picture:
     """What ``draw`` draws into axes of that size, with ids that begin with the name."""
     from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZES[size], layout="constrained")
-    FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     axes.grid(alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)

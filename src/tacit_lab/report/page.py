@@ -186,8 +186,7 @@ def _made(results: ResultSet) -> Iterator[list[str]]:
     yield ["seeds (root, run)", _ranges(seeds)]
     for made in results.made_with:
         for kind, values in made.items():
-            listed = ", ".join(f"{name} {value}" for name, value in values.items())
-            yield [kind, listed]
+            yield [kind, ", ".join(f"{name} {value}" for name, value in values.items())]
     seconds = sum(arm.result.seconds for arm in results.arms)
     yield ["time of all runs", f"{number(seconds)} s"]
 

@@ -92,8 +92,7 @@ def picture(evidence: Evidence) -> draw.Picture:
         for kind in KINDS:
             values = evidence.arrays(kind)[what]
             axes.plot(LENGTHS[: len(values)], values, marker="o", label=kind)
-        axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
+        axes.set(xscale="log", ylim=(0, None))
         name, first = "standard deviation at mu = 1", axes is panels[0]
         draw.label(axes, f"{shown} prefix", "releases", name, legend=first)
     return drawing

@@ -36,8 +36,7 @@ def flat_parts(size: Size) -> list[Curve]:
     for (place, problem), (way, name), e in product(PLACES.items(), WAYS.items(), EPSILONS):
         key, label = f"{way}@{e:g} {place}", f"Private-LinOpt-{way.upper()} asked for {e:g}"
         asked = {"epsilon": e, "calibration": "paper", "every": EVERY}
-        problems = (problem,) * size.instances
-        curves.append(Curve(key, label, Named(name, asked), problems, size, 710))
+        curves.append(Curve(key, label, Named(name, asked), (problem,) * size.instances, size, 710))
     return curves
 
 
