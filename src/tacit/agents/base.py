@@ -5,7 +5,6 @@ theirs in a module that does not know the names in them.
 """
 
 import dataclasses
-import math
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -230,31 +229,6 @@ class CalibratedAgent(PrivateAgent):
     def as_paper(self) -> bool:
         """Whether noise and constants are those of the paper."""
         return self.calibration == "paper"
-
-
-class CountedAgent(CalibratedAgent):
-    """One whose running sums are released after every so many users.
-
-    What it has besides are parameters of its subclasses, which put them in an order.
-    """
-
-    batch_parameter: ClassVar[str | None] = "every"
-    default_scale: ClassVar[float]
-    """Factor of the bonus in tight calibration, unless chosen."""
-
-    bonus_scale: float | None
-    every: int
-
-    @property
-    def scale(self) -> float:
-        """Factor of the bonus; 1 is the theorem, and the paper."""
-        if self.bonus_scale is not None:
-            return self.bonus_scale
-        return 1.0 if self.as_paper else self.default_scale
-
-    def releases(self, task: Task) -> int:
-        """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""
-        return max(1, math.ceil(task.users / self.every) - 1)
 
 
 def not_private(

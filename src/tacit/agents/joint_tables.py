@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CountedAgent, Ranges, TableAgent
+from tacit.agents.base import Ranges, TableAgent
+from tacit.agents.published import CountedAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
@@ -38,6 +39,7 @@ class _JointTable(TableAgent, CountedAgent):
     planner: ClassVar[type[JointTablePlanner]]
 
     delta: float = 0.0
+    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     bonus_scale: float | None = None
     beta: float = 0.1
@@ -45,7 +47,7 @@ class _JointTable(TableAgent, CountedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.as_paper and self.delta > 0.0:
+        if self.published and self.delta > 0.0:
             raise InvalidInput(
                 f"{self.name} as published adds Laplace noise and is purely epsilon-private: leave "
                 "delta out, or choose calibration tight"
@@ -61,7 +63,7 @@ class _JointTable(TableAgent, CountedAgent):
             bonus_scale=self.scale,
             beta=self.beta,
             releases=self.releases(task),
-            paper=self.as_paper,
+            paper=self.published,
             **more,
         )
 
@@ -69,7 +71,7 @@ class _JointTable(TableAgent, CountedAgent):
         """Noisy counts of every stage, a release after every ``every`` users."""
         statistic = VisitCounts(task, pooled=False)
         scale = None
-        if self.as_paper:
+        if self.published:
             levels = max(1, math.ceil(math.log2(task.users)))
             scale = paper_constants.tabular_joint(task.horizon, self.epsilon, levels)
         privatizer = CountedSums(
@@ -118,7 +120,7 @@ class PUCB(_JointTable):
     planner: ClassVar[type[JointTablePlanner]] = PucbPlanner
 
     def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
-        return super()._planner(task, epsilon=self.epsilon if self.as_paper else None, **more)
+        return super()._planner(task, epsilon=self.epsilon if self.published else None, **more)
 
 
 @dataclass(frozen=True)

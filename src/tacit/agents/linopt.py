@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
-from tacit.agents.base import CountedAgent, MixtureAgent
+from tacit.agents.base import MixtureAgent
+from tacit.agents.published import CountedAgent
 from tacit.agents.vtr import UcrlVTR, targeted_planner
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
@@ -91,6 +92,7 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
     models: ClassVar[tuple[str, ...]] = ("joint", "local")
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     default_scale: ClassVar[float] = 0.1
+    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     model: Literal["joint", "local"] = "joint"
     bonus_scale: float | None = None
@@ -102,7 +104,7 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.as_paper and (self.counter != "tree" or self.statistic != "gram"):
+        if self.published and (self.counter != "tree" or self.statistic != "gram"):
             raise InvalidInput(
                 'the paper uses the tree counter on full Gram matrices: leave counter at "tree" '
                 'and statistic at "gram", or choose calibration tight'
@@ -112,7 +114,7 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
         """Noisy sums, a release after every ``every`` users."""
         local = self.model == "local"
         shape = tight_shape(task, self.statistic, self.centre, public=local)
-        if self.as_paper:
+        if self.published:
             shape = Shape(True, shape.rewards, False, False, "paper")
         statistic = ValueTargets(task, shape)
         if statistic.layout.size == 0:
@@ -128,13 +130,13 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
         return paper_constants.mixture_joint(task.horizon, self.epsilon, self.delta, levels), terms
 
     def _rule(self, task: Task) -> WidthRule:
-        if self.as_paper:
+        if self.published:
             std, terms = self._paper_std(task)
             return PaperJoint(self.scale, 0.05 if self.beta is None else self.beta, std, terms)
         return TightWidths(self.scale, self.beta, self.ridge, self.releases(task))
 
     def _privatizer(self, task: Task, statistic: ValueTargets) -> Privatizer[Any]:
-        std = self._paper_std(task)[0] if self.as_paper else None
+        std = self._paper_std(task)[0] if self.published else None
         if self.model == "local":
             return LocalWeighted(statistic, task, std, requested=self.requested())
         counter = strategy(self.counter, self.releases(task))

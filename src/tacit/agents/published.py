@@ -1,10 +1,12 @@
 """Agents that carry the name of a paper's algorithm, and the three ways to calibrate them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from tacit.agents.base import CheckedAgent, PrivateAgent
+from tacit.task.task import Task
 
 Calibration: TypeAlias = Literal["corrected", "paper", "tight"]
 
@@ -59,3 +61,28 @@ class PublishedPrivateAgent(PublishedAgent, PrivateAgent):
     """
 
     calibration: Calibration = "corrected"
+
+
+class CountedAgent(PublishedPrivateAgent):
+    """One whose running sums are released after every so many users.
+
+    What it has besides are parameters of its subclasses, which put them in an order.
+    """
+
+    batch_parameter: ClassVar[str | None] = "every"
+    default_scale: ClassVar[float]
+    """Factor of the bonus in tight calibration, unless chosen."""
+
+    bonus_scale: float | None
+    every: int
+
+    @property
+    def scale(self) -> float:
+        """Factor of the bonus; 1 is the theorem, and the paper."""
+        if self.bonus_scale is not None:
+            return self.bonus_scale
+        return 1.0 if self.published else self.default_scale
+
+    def releases(self, task: Task) -> int:
+        """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""
+        return max(1, math.ceil(task.users / self.every) - 1)
