@@ -6,18 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tacit.cli.display import Told, tell
-from tacit.cli.options import Json, file
+from tacit.cli.options import Json, argument, file
 
 
 def report(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Folder of a sweep, of a run, of runs, of a log, or of a case."
-        ),
+        Path, argument("DIR", "Folder of a sweep, of a run, of runs, of a log, or of a case.")
     ],
     out: Annotated[
         Path | None, file("Page to write (default: report.html in DIR, page.html of a log).", None)

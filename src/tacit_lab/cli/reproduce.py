@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.display import Line, Told, bar, one_interrupt, speaker, tell
-from tacit.cli.options import Json, Pairs, Workers, assignments, file, pairs
+from tacit.cli.options import Json, Pairs, Workers, argument, assignments, file, option, pairs
 from tacit.errors import InvalidInput, UnknownName, suggestion
 
 if TYPE_CHECKING:
@@ -25,13 +25,10 @@ VERDICT = {True: "holds", False: "DOES NOT HOLD", None: "not decided"}
 
 def reproduce(
     what: Annotated[
-        str,
-        typer.Argument(
-            metavar="WHAT", help="A figure (see: tacit list figures), coach, clinic, or bench."
-        ),
+        str, argument("WHAT", "A figure (see: tacit list figures), coach, clinic, or bench.")
     ],
     size: Annotated[
-        str, typer.Option(metavar="WORD", help="quick, full, or paper: as long as in the paper.")
+        str, option("quick, full, or paper: as long as in the paper.", metavar="WORD")
     ] = "full",
     out: Annotated[
         Path | None, file("Folder for what is found (figures: tacit-figures).", None, "DIR")

@@ -16,7 +16,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli.display import Line, Told, bar, one_interrupt, tell
-from tacit.cli.options import Json, Processes, cores, file, flag, write_new
+from tacit.cli.options import Json, Processes, argument, cores, file, flag, write_new
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MOST_ROWS = 60
 
 
 def sweep(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="What to run.")],
+    spec: Annotated[Path, argument("SPEC.toml", "What to run.")],
     init: Annotated[bool, flag("--init", "Write an example to SPEC.toml and run nothing.")] = False,
     workers: Processes = None,
     ray: Annotated[str | None, file('A Ray cluster instead, or "local".', None, "ADDRESS")] = None,
