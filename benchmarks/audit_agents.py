@@ -91,7 +91,7 @@ CASES = (
     gaussian("ldp-ucrl-vtr"),
     gaussian("ldp-bandit", "linear-bandit", sizes={"dimension": 2, "arms": 3, "contexts": 2}),
     gaussian("private-linopt-vi", options={"model": "local"}),
-    Case("shuffle-obi", options=GAUSSIAN, trials=20_000),
+    Case("shuffle-obi", options={**GAUSSIAN, "calibration": "tight"}, trials=20_000),
     Case("pucb", trials=40_000),
     Case("pucb", sizes=ONE_STEP, trials=80_000),
     Case("pucb", sizes=ONE_STEP, options={"every": 3}, trials=80_000),

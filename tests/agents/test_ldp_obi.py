@@ -9,7 +9,15 @@ from contracts.privatizer import no_questions, streams
 from dense import dense
 from tacit.agents import LdpOBI, paper_constants
 from tacit.errors import InvalidInput
-from tacit.kernels.public.obi import KINDS, CellNoise, Precision, obi_precision
+from tacit.kernels.public.obi import (
+    BERNSTEIN,
+    CORRECTED,
+    KINDS,
+    PAPER,
+    CellNoise,
+    Precision,
+    obi_precision,
+)
 from tacit.planners.obi import cell_noise
 from tacit.privacy import Query, ZeroNoise
 from tacit.privacy.base import BlockLaw
@@ -79,7 +87,7 @@ def test_the_kernel_is_the_specified_recursion(seed: int, printed: bool) -> None
 
 def test_without_noise_denominators_are_at_least_one() -> None:
     release = random_release(3, scale=1.0)
-    precision = obi_precision(CellNoise(KINDS["none"], 0.0, 0.0), 9, (2, 2, 2), 1.0, 0.1, True)
+    precision = obi_precision(CellNoise(KINDS["none"], 0.0, 0.0), 9, (2, 2, 2), 1.0, 0.1, PAPER)
     assert precision[:4] == (0.0, 0.0, 0.0, 0.0) and precision.least == 1.0
     Q, V = np.empty((2, 2, 2)), np.empty((3, 2))
     blocks = release.blocks
@@ -92,7 +100,7 @@ def test_without_noise_denominators_are_at_least_one() -> None:
 
 def widths(kind: str, scale: float, n: int, printed: bool, next_scale: float | None = None):
     noise = CellNoise(KINDS[kind], scale, scale if next_scale is None else next_scale)
-    return obi_precision(noise, n, (2, 2, 2), 2.0, 0.1, printed)
+    return obi_precision(noise, n, (2, 2, 2), 2.0, 0.1, PAPER if printed else CORRECTED)
 
 
 K = 1000
@@ -131,12 +139,24 @@ def test_response_widths(per_bit: float) -> None:
     assert widths("randomized-response", 5.0, 0, printed)[:4] == (1.0, 1.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("per_bit", [0.01, 1.0, 3.0])
+def test_bernstein_widths_of_bits(per_bit: float) -> None:
+    """(sqrt((k-1) H p (1 - p/2) L) + 2L/3) / (1 - p), p = 2 / (e + 1)."""
+    e, n, H = math.exp(per_bit), K - 1, 2
+    p = 2 / (e + 1)
+    noise = CellNoise(KINDS["randomized-response"], (e + 1) / (e - 1), (e + 1) / (e - 1))
+    precision = obi_precision(noise, n, (2, 2, H), 2.0, 0.1, BERNSTEIN)
+    for found, log in ((precision.c1, ONE), (precision.c4, EVERY), (precision.c3 / 2, EVERY)):
+        stated = math.sqrt(n * H * p * (1 - p / 2) * log) + 2 * log / 3
+        assert found == pytest.approx(stated / (1 - p), rel=1e-9)
+
+
 def test_published_response_widths_are_too_narrow_for_small_epsilon() -> None:
     """At epsilon 0.2 and k = 1e6 it is 4.26 deviations (docs/papers/tabular_ldp.md#e5)."""
     law = LdpOBI(0.2, randomizer="randomized-response", calibration="paper")
     bound = law.bind(PROBLEM.task(users=10**6))
     precision = obi_precision(
-        cell_noise(bound.privatizer.law(1)), 10**6 - 1, (2, 2, 2), 2.0, 0.1, True
+        cell_noise(bound.privatizer.law(1)), 10**6 - 1, (2, 2, 2), 2.0, 0.1, PAPER
     )
     std = math.sqrt(bound.privatizer.law(10**6 - 1).variance("visits"))
     assert precision.c2 / std == pytest.approx(4.26, abs=0.01)

@@ -55,7 +55,11 @@ VARIANTS = {
     "ldp-obi, gaussian": ("ldp-obi", {"randomizer": "gaussian", "delta": DELTA}, PROBLEM),
     "ldp-obi, bounded": ("ldp-obi", {"randomizer": "bounded", "delta": 0.1}, PROBLEM),
     "ldp-obi, bits": ("ldp-obi", {"randomizer": "randomized-response"}, PROBLEM),
-    "shuffle-obi, assigned": ("shuffle-obi", {"steps": "assigned", "batch": 20}, PROBLEM),
+    "shuffle-obi, assigned": (
+        "shuffle-obi",
+        {"steps": "assigned", "batch": 20, "calibration": "tight"},
+        PROBLEM,
+    ),
     "tacit-linear, answered": ("tacit-linear", {"sums": "answered"}, LINEAR),
     "private-linopt-vi, local": ("private-linopt-vi", {"model": "local"}, PROBLEM),
     "private-linopt-vi, honaker": ("private-linopt-vi", {"counter": "honaker"}, PROBLEM),

@@ -76,7 +76,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "guarantee river-swim tacit-joint --epsilon 1 -R participations=any -R period=30d --json",
     ),
     "guarantee shuffle": (
-        "guarantee river-swim shuffle-obi --epsilon 1 --delta 1e-6 --episodes 3e4 --json",
+        "guarantee river-swim shuffle-obi --epsilon 1 --delta 1e-6 --episodes 3e4 "
+        "-A calibration=tight --json",
     ),
     "guarantee linear": ("guarantee synthetic-linear dp-lsvi-ucb++ --epsilon 5 --json",),
     "guarantee mixture, paper": (

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from tacit.agents.base import Ranges, TableAgent, not_private
 from tacit.agents.local_tables import LocalTableAgent, Randomizer
 from tacit.agents.published import Calibration
-from tacit.kernels.public.obi import CellNoise, noise_bounds
+from tacit.kernels.public.obi import WIDTHS, CellNoise, noise_bounds
 from tacit.kernels.public.posterior import DirichletPrior
 from tacit.learner import BoundAgent
 from tacit.planners.obi import cell_noise
@@ -100,8 +100,8 @@ class LdpPSRL(LocalTableAgent):
         These are the c_3 and c_2 of LDP-OBI before the last episode, with all of beta.
         """
         sizes = task.sizes["states"], task.sizes["actions"], task.horizon
-        paper = self.calibration == "paper"
-        lambda0, alpha0, _ = noise_bounds(noise, task.users - 1, sizes, self.beta, paper)
+        width = WIDTHS["paper" if self.calibration == "paper" else "corrected"]
+        lambda0, alpha0, _ = noise_bounds(noise, task.users - 1, sizes, self.beta, width)
         return DirichletPrior(alpha0, lambda0, lambda0, 5 * lambda0)
 
     def notes(self, task: Task) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from tacit.publication import Publication
 from tacit.release import NoiseLaw, Release
 from tacit.task.task import Task, table_sizes
 
-Width = Literal["paper", "corrected", "tight"]
+Width = Literal["paper", "corrected", "tight", "bernstein"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +82,9 @@ class ObiPlanner(ValuePlanner):
         alpha: shift of the denominators, > 1; "tight" widths have none.
         beta: failure probability.
         width: the "paper" widths and last-step bonus, the "corrected" ones
-            (docs/papers/tabular_ldp.md#e4, and E5, E8 there), or the "tight" ones
-            (docs/papers/tabular_ldp.md#b7).
+            (docs/papers/tabular_ldp.md#e4, and E5, E8 there), the "tight" ones
+            (docs/papers/tabular_ldp.md#b7), or for bits the "bernstein" ones of the shuffle
+            appendix, last step corrected.
     """
 
     def __init__(self, *, alpha: float, beta: float, width: Width) -> None:

@@ -122,12 +122,16 @@ def myopic_share(named: Named) -> float | None:
 
 
 def _planned(arena: Arena, episodes: int, seeds: Seeds) -> list[Planned]:
-    """All registered agents at one (epsilon, delta), with candidates where they have a scale."""
+    """All registered agents at one (epsilon, delta), with candidates where they have a scale.
+
+    Published ones in the calibration with the least noise.
+    """
     case = SweepCase(
         problems=(arena.problem,),
         agents=tuple(Named(entry.name) for entry in from_people()),
         epsilon=(EPSILON,),
         delta=(DELTA,),
+        calibration=("tight",),
         episodes=(episodes,),
         seeds=seeds.reported,
     )

@@ -28,7 +28,7 @@ from tacit_lab.cases.outcome import CaseOutcome, CaseSize, LoggedWorld, declared
 AGENTS: dict[str, dict[str, Any]] = {
     "tacit-joint (joint)": {"name": "tacit-joint"},
     "tacit-search (joint)": {"name": "tacit-search", "model": "joint"},
-    "shuffle-obi (shuffle)": {"name": "shuffle-obi"},
+    "shuffle-obi (shuffle)": {"name": "shuffle-obi", "calibration": "tight"},
     "tacit-search (shuffle)": {"name": "tacit-search", "model": "shuffle"},
     "tacit-local (local)": {"name": "tacit-local"},
     "tacit-search (local)": {"name": "tacit-search", "model": "local"},

@@ -133,9 +133,10 @@ def test_everybody_private_is_asked_for_the_same_and_tries_the_same_scales() -> 
         for item in utility._planned(utility.ARENAS[0], 100, seeds)
     }
     given = {name: item.configuration.agent.parameters for name, item in planned.items()}
-    assert given["psrl"] == {} and given["ldp-obi"] == {"epsilon": utility.EPSILON}
+    tight = {"calibration": "tight"}
+    assert given["psrl"] == {} and given["ldp-obi"] == {"epsilon": utility.EPSILON, **tight}
     both = {"epsilon": utility.EPSILON, "delta": utility.DELTA}
-    assert given["tacit-joint"] == given["shuffle-obi"] == both
+    assert given["tacit-joint"] == both and given["shuffle-obi"] == {**both, **tight}
     for entry in from_people():
         tried = [c.agent.parameters["bonus_scale"] for c in planned[entry.name].candidates]
         if "bonus_scale" in entry.parameters:

@@ -1,5 +1,7 @@
 """Behind a shuffler all steps are asked about alike; no other question is asked or paid for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from tacit.publication import Publication
 from tacit.statistics.one_step import OneStep
 from tacit.trajectory import Trajectory
 
+tight = partial(ShuffleOBI, calibration="tight")
 PROBLEM = tacit.problem("random-mdp", seed=21)
 TASK = PROBLEM.task(users=1000)
 IDLE = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(2))
@@ -35,7 +38,7 @@ def encode(privatizer, publication: Publication) -> None:
 
 @pytest.mark.parametrize("steps", ["own", "assigned"])
 def test_the_statement_names_what_is_asked_only(steps) -> None:
-    bound = ShuffleOBI(1.0, batch=50, steps=steps).bind(TASK)
+    bound = tight(1.0, batch=50, steps=steps).bind(TASK)
     for said in (bound.guarantee, bound.guarantee.also[0]):
         assert {name.split()[0] for name in said.noise} == {"step", "reward"}
         assert "(move)" not in said.mechanism and "(step)" in said.mechanism
@@ -46,7 +49,7 @@ def test_the_statement_names_what_is_asked_only(steps) -> None:
 
 def test_published_shares_of_questions_are_refused() -> None:
     """They would split a batch into crowds of other sizes than those accounted for."""
-    shuffler = ShuffleOBI(1.0, batch=50, steps="assigned").bind(TASK).privatizer
+    shuffler = tight(1.0, batch=50, steps="assigned").bind(TASK).privatizer
     with pytest.raises(InvalidInput, match="asked about alike"):
         encode(shuffler, asking(STEP))
 

@@ -29,9 +29,9 @@ KINDS = {
 """Noise laws by name, as kernels know them."""
 
 
-PAPER, CORRECTED, TIGHT = range(3)
+PAPER, CORRECTED, TIGHT, BERNSTEIN = range(4)
 
-WIDTHS = {"paper": PAPER, "corrected": CORRECTED, "tight": TIGHT}
+WIDTHS = {"paper": PAPER, "corrected": CORRECTED, "tight": TIGHT, "bernstein": BERNSTEIN}
 """Widths by name, as kernels know them."""
 
 EPOCH_GROWTH = 1.1
@@ -71,7 +71,7 @@ class Precision(NamedTuple):
 
 @kernel
 def noise_bounds(
-    noise: CellNoise, n: int, sizes: tuple[int, int, int], confidence: float, paper: bool
+    noise: CellNoise, n: int, sizes: tuple[int, int, int], confidence: float, width: int
 ) -> tuple[float, float, float]:
     """c1 = c2, c3 and c4: bounds on the noise of n reports that hold with that confidence d.
 
@@ -80,18 +80,28 @@ def noise_bounds(
     the paper without the 2 and with L1 throughout (docs/papers/tabular_ldp.md#e4). Randomized
     response: w sqrt(n H / 2 ln(8SA / d)), at least 1, with the range w = (e+1) / (e-1) of a
     debiased bit; in the paper (2e-1) / (e-1) = (w+3) / 2 and 4SA (docs/papers/tabular_ldp.md#e5).
-    Bounded: R sqrt(2 n L), which is 0 before the first report.
+    Bounded: R sqrt(2 n L), which is 0 before the first report. Bernstein widths are those of bits
+    in the shuffle appendix (docs/papers/tabular_ldp.md#shuffling): w (sqrt(n H p (1 - p/2) L) + 2 L
+    / 3), where a bit is a fair coin with chance p = 1 - 1 / w; for the sum over s' S times that.
     """
     S, A, H = sizes
     k = n + 1.0
+    paper = width == PAPER
     c1 = c3 = c4 = 0.0
-    if noise.kind == RESPONSE:
+    if noise.kind == RESPONSE and width == BERNSTEIN:
+        spread = 0.5 * n * H * (1.0 - 1.0 / noise.scale**2)
+        one = np.log(6.0 * S * A / confidence)
+        every = np.log(6.0 * S * S * A / confidence)
+        c1 = noise.scale * (np.sqrt(spread * one) + 2.0 * one / 3.0)
+        c4 = noise.scale * (np.sqrt(spread * every) + 2.0 * every / 3.0)
+        c3 = float(S) * c4
+    elif noise.kind == RESPONSE:
         family = (4.0 if paper else 8.0) * S * A / confidence
-        width = 0.5 * (noise.scale + 3.0) if paper else noise.scale
-        sums = width * np.sqrt(0.5 * n * H * np.log(family))
+        span = 0.5 * (noise.scale + 3.0) if paper else noise.scale
+        sums = span * np.sqrt(0.5 * n * H * np.log(family))
         c1 = max(1.0, sums)
         c3 = max(1.0, S * sums)
-        c4 = max(1.0, width * np.sqrt(0.5 * n * H * np.log(S * family)))
+        c4 = max(1.0, span * np.sqrt(0.5 * n * H * np.log(S * family)))
     elif noise.kind != EXACT:
         one = np.log(6.0 * S * A / confidence)
         every = np.log(6.0 * S * S * A / confidence)
@@ -119,7 +129,7 @@ def obi_precision(
     sizes: tuple[int, int, int],
     alpha: float,
     beta: float,
-    paper: bool,
+    width: int,
 ) -> Precision:
     """Widths before episode k = n + 1, from n reports with noise of that law.
 
@@ -131,13 +141,13 @@ def obi_precision(
         sizes: S, A, H.
         alpha: shift of the denominators.
         beta: failure probability.
-        paper: the paper's widths.
+        width: which of ``WIDTHS``.
     """
     S, A, H = sizes
     k = n + 1.0
     confidence = 3.0 * beta / (2.0 * np.pi**2 * k**2)
     log = np.log(4.0 * np.pi**2 * S * A * H * k**3 / (3.0 * beta))
-    c1, c3, c4 = noise_bounds(noise, n, sizes, confidence, paper)
+    c1, c3, c4 = noise_bounds(noise, n, sizes, confidence, width)
     least = 1.0 if noise.kind == EXACT else -np.inf
     return Precision(c1, c1, c3, c4, alpha, log, least)
 
@@ -386,8 +396,8 @@ def obi_values(
         tails = obi_tails(noise, n, sizes, rule.beta)
         tight_induction(first, rows, counts, end_reward, tails, Q, V)
     else:
+        precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, rule.width)
         paper = rule.width == PAPER
-        precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, paper)
         obi_induction(first, rows, counts, end_reward, precision, paper, Q, V)
 
 
@@ -406,10 +416,9 @@ def first_bonus(noise: CellNoise, n: int, sizes: tuple[int, int, int], rule: Bon
             spread = max(1.0, S - 1.0) * most**2
             bonus += value_bound(0.0, float(n * (H - 1)), S, most, spread, tails)
         return bonus
-    paper = rule.width == PAPER
-    precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, paper)
+    precision = obi_precision(noise, n, sizes, rule.alpha, rule.beta, rule.width)
     bonus = optimistic_reward(0.0, n * H + precision.alpha * precision.c2, precision)
-    weight = H if paper else H - 1
+    weight = H if rule.width == PAPER else H - 1
     if weight > 0:
         dp = n * (H - 1) + precision.alpha * precision.c3
         bonus += weight * transition_bonus(dp, S, precision)

@@ -15,7 +15,12 @@ import dataclasses
 
 from tacit.privacy.finite.bits import BinaryResponse
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.local.response import LocalResponse, differing_bits, row_length
+from tacit.privacy.local.response import (
+    LocalResponse,
+    differing_bits,
+    response_bits,
+    row_length,
+)
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
 from tacit.validate import number
@@ -32,6 +37,8 @@ class ReshuffledBits(LocalResponse):
         task: the public task.
         requested: as in the paper, epsilon of a single bit and delta of the claimed amplification.
         reward_bits: m, as for randomized response.
+        divided: whether that epsilon is the whole report's instead, and is shared by all bits in
+            which two people can differ, and by all participations of a person.
     """
 
     def __init__(
@@ -41,12 +48,16 @@ class ReshuffledBits(LocalResponse):
         *,
         requested: tuple[float, float],
         reward_bits: int = 1,
+        divided: bool = False,
     ) -> None:
         epsilon = number(requested[0], "requested_epsilon", low=0.0, low_open=True)
         self._delta_asked = number(requested[1], "requested_delta", low=0.0, high=1.0)
         row = row_length(statistic, reward_bits)
         differing = differing_bits(statistic, reward_bits)
-        bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
+        if divided:
+            bits = response_bits(statistic, epsilon, task.participations, reward_bits)
+        else:
+            bits = BinaryResponse.calibrate(differing * epsilon, row, differing)
         super().__init__(statistic, task, bits, requested_epsilon=epsilon, reward_bits=reward_bits)
 
     def _account(self, task: Task, epsilon: float) -> Guarantee:
