@@ -45,10 +45,10 @@ check: $(VENV)/test.stamp
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest -n auto --dist loadfile -m "not slow and not browser"
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 
 test-fast: $(VENV)/test.stamp
-	$(BIN)/pytest -n auto --dist loadfile -m "not slow" tests/contracts tests/privacy tests/golden tests/test_shape.py
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" tests/contracts tests/privacy tests/golden tests/test_shape.py
 
 JS := clients/js
 

@@ -1,4 +1,5 @@
-"""What all tests share: one seed for every property test, and the command in this process.
+"""What all tests share: one seed for every property test, how kernels are compiled, which files
+begin, and the command in this process.
 
 A green run is green again; ``HYPOTHESIS_PROFILE=explore pytest`` looks for new counterexamples.
 """
@@ -9,7 +10,12 @@ import sys
 import pytest
 from hypothesis import settings
 
-from tacit.cli import main as cli
+from compiled import COMPILED
+
+if "NUMBA_OPT" not in os.environ:
+    os.environ.update(COMPILED)
+
+from tacit.cli import main as cli  # noqa: E402
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -34,3 +40,19 @@ def call(monkeypatch, capsys, tmp_path):
         return Output(leave.value.code, captured.out, captured.err)
 
     return run
+
+
+LONGEST = """
+service/test_kills golden/test_frozen docs/test_first_hour golden/test_mixture
+corpus/test_corpus golden/test_tabular simulation/test_resume cli/test_main
+auditing/test_agent auditing/test_neighbours docs/test_site
+lab/papers/test_figures service/test_audit lab/cases/test_studies
+auditing/test_lifetimes contracts/test_own_mechanism test_anywhere docs/test_readme
+privacy/joint/test_counted golden/test_control service/rehearsal/test_virtual_fleet
+""".split()
+"""Files of a quarter of a minute and more, which begin first, so that two workers end together."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {f"tests/{name}.py": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))

@@ -4,9 +4,9 @@ Last digits depend on the processor, for most libraries that round choose their 
 digests are recorded and checked in a process of its own (``record.py`` starts it) in which every
 library takes the code for the oldest processor that NumPy itself runs on (x86-64-v2, 2009):
 
-- numba compiles for a generic processor, without Intel's vector library, and keeps what it compiled
-  apart, with few optimizations (it compiles sooner); compiled kernels allow no reordering and no
-  fused operations, so their digits need no pin;
+- numba compiles for a generic processor, without Intel's vector library, and with few
+  optimizations (it compiles sooner); compiled kernels allow no reordering and no fused operations,
+  so their digits need no pin. All other tests compile so, too (``compiled.py``), and share it;
 - the C library takes its functions without AVX and FMA, whose ``exp``, ``log``, ``pow``, ``sin``,
   ``cos``, ``tan``, ``atan``, ``log1p``, ``expm1``, ``tanh`` are other code (under the names of
   glibc 2.26 to 2.32, too);
@@ -30,14 +30,13 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 import scipy.linalg
 import scipy.special
 
+from compiled import COMPILED
 from golden.digests import array_bytes, digest
 
 LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "dp-accounting")
@@ -46,10 +45,7 @@ ARITHMETIC = "arithmetic of "
 _WITHOUT = ("AVX512F", "AVX2", "AVX", "FMA4", "FMA")
 _SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
 PINNED = {
-    "NUMBA_CPU_NAME": "generic",
-    "NUMBA_CPU_FEATURES": "",
-    "NUMBA_OPT": "1",
-    "NUMBA_DISABLE_INTEL_SVML": "1",
+    **COMPILED,
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps="
     + ",".join(f"-{name}{older}" for name in _WITHOUT for older in ("", "_Usable")),
     "NPY_DISABLE_CPU_FEATURES": " ".join(
@@ -74,9 +70,7 @@ def is_pinned() -> bool:
 
 def pinned_environment() -> dict[str, str]:
     """The variables to start a process with."""
-    chosen = os.environ.get("TACIT_CACHE_DIR")
-    kept = Path(chosen) if chosen else platformdirs.user_cache_path("tacit", appauthor=False)
-    return {**os.environ, **PINNED, "TACIT_CACHE_DIR": str(kept / "pinned")}
+    return {**os.environ, **PINNED}
 
 
 def from_left_to_right(items: Iterable[Any], /, start: Any = 0) -> Any:

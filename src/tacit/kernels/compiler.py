@@ -17,6 +17,7 @@ import stat
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -127,6 +128,37 @@ def _listen() -> None:
     event.register("numba:compile", compilation)
 
 
+def _once(compile_one: Callable[[Any], Any], file: Path, place: int) -> Callable[[Any], Any]:
+    """``compile_one``, for one process at a time: those that wait find it in the cache.
+
+    Numba's index loses what two processes add to it at once. Every kernel has a byte of ``file``
+    that is locked meanwhile; nobody waits where a system has no such locks, or in a circle.
+    """
+    from numba.core import event
+
+    def compile_alone(signature: Any) -> Any:
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(ImportError, OSError):
+                import fcntl
+
+                descriptor = _opened(file)
+                try:
+                    fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                except BlockingIOError:
+                    with event.trigger_event("numba:compile"):  # for whoever measures time
+                        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, place)
+                stack.callback(fcntl.lockf, descriptor, fcntl.LOCK_UN, 1, place)
+            return compile_one(signature)
+
+    return compile_alone
+
+
+@functools.cache
+def _opened(file: Path) -> int:
+    """Stays open: closing it anywhere would give up every lock of this process."""
+    return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` (numba: cached on disk, without the GIL), keeping its type.
 
@@ -140,8 +172,12 @@ def kernel(function: F) -> F:
     _listen()
     before = numba.config.CACHE_DIR
     below = function.__module__.startswith("tacit.kernels.")
-    numba.config.CACHE_DIR = str(cache_folder(BELOW if below else frozenset()))
+    folder = cache_folder(BELOW if below else frozenset())
+    numba.config.CACHE_DIR = str(folder)
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
         numba.config.CACHE_DIR = before
+    place = zlib.crc32(f"{function.__module__}.{function.__qualname__}".encode())
+    compiled.compile = _once(compiled.compile, folder / "locks", place)
+    return cast(F, compiled)
