@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= tacit-demo
+# A file is one worker's, and those that tests/conftest.py names begin.
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -44,11 +46,17 @@ check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-test: check
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
+# Types are checked beside the tests; what is wrong with them stands below.
+test: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	@echo "$(BIN)/mypy & $(PYTEST) -m 'not slow and not browser'"; \
+	report=$$(mktemp); $(BIN)/mypy > $$report 2>&1 & types=$$!; \
+	$(PYTEST) -m "not slow and not browser"; tests=$$?; \
+	wait $$types; types=$$?; cat $$report; rm $$report; exit $$((tests + types))
 
 test-fast: $(VENV)/test.stamp
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow" tests/contracts tests/privacy tests/golden tests/test_shape.py
+	$(PYTEST) -m "not slow" tests/contracts tests/privacy tests/golden tests/test_shape.py
 
 JS := clients/js
 

@@ -64,7 +64,9 @@ class Service:
     def healthy(self) -> bool:
         """Whether it answers and says so."""
         try:
-            return httpx.get(f"{self.address}/healthz", timeout=2.0).status_code == 200
+            # Without verify=False every call reads the certificates of all roots, for 20 ms.
+            answer = httpx.get(f"{self.address}/healthz", timeout=2.0, verify=False)
+            return answer.status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -20,10 +20,11 @@ def python(tmp_path_factory) -> Path:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
     subprocess.run([*build, ROOT], check=True, env=environment, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv")
     found = folder / "venv" / "bin" / "python"
-    install = [found, "-m", "pip", "install", "--quiet", f"{wheel}[plots,tables]"]
-    subprocess.run(install, check=True, env=environment, capture_output=True)
+    install = [sys.executable, "-m", "pip", "--python", found, "install", "--quiet", "--no-compile"]
+    command = [*install, f"{wheel}[plots,tables]"]
+    subprocess.run(command, check=True, env=environment, capture_output=True)
     return found
 
 

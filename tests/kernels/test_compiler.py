@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -211,6 +212,13 @@ def test_the_second_process_finds_the_code_of_the_first(tmp_path):
     assert folder.name == f"kernels-{source_hash(only=compiler.BELOW)}"
     assert list(folder.rglob("*draw*.nbi")) and list(folder.rglob("*draw*.nbc"))
     assert run(USE, TACIT_CACHE_DIR=str(tmp_path)) == ["1", "0", "True"]
+
+
+def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(run, USE, TACIT_CACHE_DIR=str(tmp_path)) for _ in range(3)]
+    counts = sorted(each.result() for each in runs)
+    assert counts == [["0", "1", "True"], ["1", "0", "True"], ["1", "0", "True"]]
 
 
 def test_a_users_own_numba_folder_stays_theirs(tmp_path):
