@@ -58,7 +58,9 @@ def moments_under(facts: LinearTask, theta: Array, W: Array, gains: Array) -> tu
     """Expected z_h [H, D] and sum_h Cov(x_h) [I, K_h^T] [n, D] without excitation."""
     mean, spread = np.empty((facts.H, facts.D)), np.empty((facts.n, facts.D))
     pushes = np.zeros((facts.H, facts.d))
-    expected_moments(theta, gains, pushes, 0.0, start_law(facts), W, mean, spread)
+    # Copies can be written to, as elsewhere: kernels are compiled for one kind of array only.
+    model, acting, noise = theta.copy(), gains.copy(), W.copy()
+    expected_moments(model, acting, pushes, 0.0, start_law(facts), noise, mean, spread)
     return mean, spread
 
 
@@ -96,7 +98,7 @@ def served_so_far(facts: LinearTask, release: Release, previous: Publication, fi
         residual=_residual(facts, blocks, context, release.users),
     )
     if LOG + "users" not in context:
-        return Served(*(item[np.newaxis] for item in new))
+        return Served(*(item[np.newaxis].copy() for item in new))
     old = (context[LOG + name] for name in Served._fields)
     return Served(*(np.concatenate([a, b[np.newaxis]]) for a, b in zip(old, new, strict=True)))
 
@@ -136,7 +138,7 @@ def posterior(facts: LinearTask, served: Served, before: Belief, noise_std: floa
     or a reference was far off), the covariance grows with them.
     """
     start, info = start_law(facts), np.repeat(1.0 / np.diag(prior(facts).sigma), facts.n)
-    theta, W, damping = before.theta, before.W, 1e-3
+    theta, W, damping = before.theta.copy(), before.W.copy(), 1e-3
     shape = (len(served.users), facts.n + facts.D, facts.n)
     slopes = np.empty((facts.D, facts.n, *shape))
 
@@ -176,7 +178,7 @@ def noise_covariance(
     hundredth of the declared ones and what the declared radius allows.
     """
     if served.residual.shape[1] == 0:
-        return facts.W
+        return facts.W.copy()
     declared = float(np.trace(facts.W)) / facts.n
     weight = facts.H / (2.0 * declared**2)
     total = weight * facts.W

@@ -61,7 +61,9 @@ class _Targeted:
         """Q, V and the reach of V; ``weights`` without rows means the greedy value."""
         H, S, A = table_sizes(task)
         Q, V, reach = np.zeros((H, S, A)), np.zeros((H + 1, S)), np.zeros((2, H - 1))
-        moves, paid = self.regressions(task, release, release.blocks)
+        # Copies can be written to, as in loops: kernels are compiled for one kind of array only.
+        blocks = {name: block.copy() for name, block in release.blocks.items()}
+        moves, paid = self.regressions(task, release, blocks)
         facts = float(self.sums.rewards.offset), known_rewards(task), value_caps(task)
         value_targeted_induction(moves, paid, *facts, self.centre, weights, Q, V, reach)
         return {"Q": Q, "V": V, "reach": reach}

@@ -188,7 +188,7 @@ def known_rewards(task: Task) -> Array:
     """Mean rewards [H, S, A] where the task reveals them, else an empty array."""
     H, S, A = table_sizes(task)
     if "reward" not in task.known:
-        return np.zeros((0, S, A))
+        return frozen(np.zeros((0, S, A)))
     return frozen(np.broadcast_to(task.known["reward"], (H, S, A)))
 
 
