@@ -4,6 +4,7 @@ begin, and the command in this process.
 A green run is green again; ``HYPOTHESIS_PROFILE=explore pytest`` looks for new counterexamples.
 """
 
+import gc
 import os
 import sys
 
@@ -56,3 +57,4 @@ privacy/joint/test_counted golden/test_control service/rehearsal/test_virtual_fl
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     rank = {f"tests/{name}.py": number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.nodeid.partition("::")[0], len(rank)))
+    gc.freeze()  # thousands of tests that no collector need look at again and again

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tacit.arrays import Array, IntArray
+from tacit.arrays import Array, IntArray, frozen
 from tacit.grid import STEPS
 from tacit.kernels.raw.targets import (
     TargetFeatures,
@@ -74,7 +74,7 @@ class ValueTargets(base.BoundedSum, base.BatchStatistic):
         self.shape = shape
         self.caps = value_caps(task)  # on V_1..V_{H+1}
         if shape.scaling == "raw":  # the paper's raw messages use the largest one at every stage
-            self.caps = np.full(len(self.caps), self.caps[0])
+            self.caps = frozen(np.full(len(self.caps), self.caps[0]))
         self.transitions = transition_features(task, whole=shape.whole)
         self.rewards = reward_features(task, whole=shape.whole)
         half = 0.5 if shape.centre else 1.0
