@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.agents import Agent
     from tacit.agents import make_agent as agent
     from tacit.auditing.agent import audit
+    from tacit.bounds import RegretBound, bound
     from tacit.errors import InvalidInput, TacitError, UnknownName
     from tacit.experiment import Experiment, guarantee, simulate
     from tacit.learned_policy import LearnedPolicy, load_policy
@@ -47,6 +48,7 @@ _PUBLIC = {
     "LQSystem": ("tacit.problems", "LQSystem"),
     "LinearMixtureMDP": ("tacit.problems", "LinearMixtureMDP"),
     "Participation": ("tacit.task.participation", "Participation"),
+    "RegretBound": ("tacit.bounds", "RegretBound"),
     "Result": ("tacit.simulation.result", "Result"),
     "SampleSize": ("tacit.sample_size", "SampleSize"),
     "TabularMDP": ("tacit.problems", "TabularMDP"),
@@ -54,6 +56,7 @@ _PUBLIC = {
     "UnknownName": ("tacit.errors", "UnknownName"),
     "agent": ("tacit.agents", "make_agent"),
     "audit": ("tacit.auditing.agent", "audit"),
+    "bound": ("tacit.bounds", "bound"),
     "environment": ("tacit.problems.environment", "environment"),
     "evaluate": ("tacit.logs.offline", "evaluate"),
     "guarantee": ("tacit.experiment", "guarantee"),
@@ -76,6 +79,7 @@ __all__ = [
     "LQSystem",
     "LinearMixtureMDP",
     "Participation",
+    "RegretBound",
     "Result",
     "SampleSize",
     "TabularMDP",
@@ -84,6 +88,7 @@ __all__ = [
     "__version__",
     "agent",
     "audit",
+    "bound",
     "environment",
     "evaluate",
     "guarantee",

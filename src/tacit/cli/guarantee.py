@@ -26,7 +26,7 @@ class GuaranteeOptions(options.Subject):
 
 @options.command(GuaranteeOptions)
 def guarantee(request: GuaranteeOptions) -> None:
-    """Say what would be guaranteed and forecast it; run nothing.
+    """Say what would be guaranteed, forecast it, and what theorems say of regret; run nothing.
 
     The plot is the trade-off curve: what a test misses at least, by its false alarms.
 
@@ -34,6 +34,7 @@ def guarantee(request: GuaranteeOptions) -> None:
 
     Example: tacit guarantee river-swim tacit-joint --epsilon 1 -R participations=any -R period=30d
     """
+    from tacit.bounds import regret_bound
     from tacit.experiment import bind
     from tacit.forecast import forecast
     from tacit.simulation.plot import check_target, plot_tradeoff
@@ -44,11 +45,13 @@ def guarantee(request: GuaranteeOptions) -> None:
     problem, agent, rule = request.chosen()
     bound = bind(problem, agent, request.episodes, request.reveal or (), rule)
     stated, expected = bound.guarantee, forecast(bound)
+    regret = regret_bound(problem, agent, bound)
     for file in files:
         plot_tradeoff(stated, file)
     content = {"guarantee": stated.to_json(), "forecast": expected.to_json()}
+    content["bound"] = regret.to_json()
     title = Line(f"{agent.name} on {problem.name}", style="bold")
-    lines = (f"  {line}" for line in lines_of(stated, expected))
+    lines = (f"  {line}" for line in (*lines_of(stated, expected), regret.statement()))
     tell(Told(content, [title, *lines], files), as_json=request.as_json)
 
 

@@ -193,10 +193,14 @@ class TabularMDP(Problem):
 
     @cached_property
     def _optimum(self) -> tuple[Array, Array]:
+        return self._best(1.0)
+
+    def _best(self, sign: float) -> tuple[Array, Array]:
+        """Q and V that are optimal for all rewards times a sign."""
         truth, none = self.truth, np.zeros((0, 0))
         Q = np.full((self.horizon, len(self.pairs.action)), np.inf)
         V = np.empty((self.horizon + 1, self.states))
-        model = truth.rows, truth.P, none, truth.rewards, truth.end_reward
+        model = truth.rows, truth.P, none, sign * truth.rewards, sign * truth.end_reward
         planning.backward_induction(self.pairs.first, *model, Q, V)
         return frozen(Q), frozen(V)
 
@@ -215,6 +219,10 @@ class TabularMDP(Problem):
     def optimal_value(self) -> float:
         """Exact optimal value over the start law."""
         return planning.start_value(self.initial, self.optimal_values())
+
+    def worst_value(self) -> float:
+        """Exact value of the worst policy: the best one for the negative of all rewards."""
+        return -planning.start_value(self.initial, self._best(-1.0)[1])
 
     def values(self, policy: Policy) -> Array:
         """Exact V^pi_h(s) [H+1, S] of any policy, by backward induction."""
@@ -256,28 +264,27 @@ class TabularMDP(Problem):
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy that does not fit: wrong kind, wrong shape, unknown actions."""
         table: npt.NDArray[Any]
-        names: tuple[str, ...] = ("horizon", "states", "actions")
+        wanted = {"horizon": self.horizon, **self.sizes}
         if isinstance(policy, TabularPolicy):
-            table, names = policy.actions, names[:2]
+            del wanted["actions"]
+            table = policy.actions
         elif isinstance(policy, StochasticPolicy):
             table = policy.probabilities
         else:
             raise InvalidInput(
                 f"{self.name} needs a TabularPolicy or a StochasticPolicy, got {type(policy)}"
             )
-        sizes = (self.horizon, self.states, self.actions)[: len(names)]
-        if table.shape != sizes:
+        if table.shape != tuple(wanted.values()):
             raise InvalidInput(
                 f"the policy has shape {list(table.shape)}, but {self.name} needs "
-                f"[{', '.join(names)}] = {list(sizes)}"
+                f"[{', '.join(wanted)}] = {list(wanted.values())}"
             )
-        if isinstance(policy, TabularPolicy):
-            low, high = table.min(), table.max()
-            if low < 0 or high >= self.actions:
-                raise InvalidInput(
-                    f"the policy plays action {low if low < 0 else high}, but {self.name} has "
-                    f"actions 0 to {self.actions - 1}"
-                )
+        low, high = table.min(), table.max()
+        if isinstance(policy, TabularPolicy) and not 0 <= low <= high < self.actions:
+            raise InvalidInput(
+                f"the policy plays action {low if low < 0 else high}, but {self.name} has actions "
+                f"0 to {self.actions - 1}"
+            )
         check_allowed(policy, self.pairs)
 
     def environment(self) -> TabularEnv:

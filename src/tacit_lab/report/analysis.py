@@ -1,4 +1,4 @@
-"""The tables of a report, computed from arms, and what theorems say beside them.
+"""The tables of a report, computed from arms, with what theorems say beside them.
 
 Arms on one problem with one K are compared with each other; nothing is averaged over problems.
 """
@@ -6,12 +6,13 @@ Arms on one problem with one K are compared with each other; nothing is averaged
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from tacit.bounds import Theorem, theorem
 from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.guarantee import Guarantee
@@ -304,78 +305,3 @@ def _users_needed(name: str, arms: Sequence[Arm]) -> UsersNeeded:
     except InvalidInput as error:
         return UsersNeeded(name, measured, why_not=str(error))
     return UsersNeeded(name, measured, forecasts)
-
-
-@dataclass(frozen=True)
-class Theorem:
-    """A regret bound of order K^users epsilon^privacy.
-
-    The exponents are those of the leading term as K grows and epsilon shrinks, logarithms left out,
-    as the paper states them, whether or not its proof stands: docs/papers says where it does not.
-
-    Attributes:
-        users: exponent of K; None where no bound is stated.
-        privacy: exponent of epsilon in the private term; None for agents without privacy.
-        reference: who states it, or why nobody does.
-        counterpart: what a private agent would be without privacy: its price is measured against
-            that.
-    """
-
-    users: float | None
-    privacy: float | None
-    reference: str
-    counterpart: str | None = None
-
-
-_GARCELON = "Garcelon et al. 2021, Theorem 5 (tabular, local)"
-_ZHOU = "Zhou 2022 (linear mixture, joint)"
-_CHOWDHURY = "Chowdhury and Zhou 2022: privacy costs a term without K"
-_OURS = "ours: no regret theorem; its privacy does not depend on one"
-
-THEOREMS: Mapping[str, Theorem] = {
-    "psrl": Theorem(0.5, None, "Osband et al. 2013: Bayesian regret"),
-    "ucb-vi": Theorem(0.5, None, "Azar et al. 2017"),
-    "obi": Theorem(0.5, None, "Garcelon et al. 2021 without noise"),
-    "ldp-obi": Theorem(0.5, -1.0, _GARCELON, "obi"),
-    "ldp-psrl": Theorem(None, None, "Garcelon et al. 2021 leave its regret to future work", "psrl"),
-    "shuffle-obi": Theorem(
-        None, None, "Garcelon et al. 2021, appendix I: a sketch, no bound", "obi"
-    ),
-    "pucb": Theorem(0.5, -1.0, "Vietri et al. 2020: privacy costs a term without K", "ucb-vi"),
-    "private-ucb-vi": Theorem(0.5, -1.0, _CHOWDHURY, "ucb-vi"),
-    "private-ucb-po": Theorem(0.5, -1.0, _CHOWDHURY, "ucb-vi"),
-    "dp-ucbvi": Theorem(0.5, -1.0, "Qiao and Wang 2023: privacy costs a term without K", "ucb-vi"),
-    "lsvi-ucb": Theorem(0.5, None, "Jin et al. 2020"),
-    "lsvi-ucb++": Theorem(0.5, None, "He et al. 2023"),
-    "dp-lsvi-batch": Theorem(0.6, -0.4, "Luyo et al. 2021", "lsvi-ucb"),
-    "dp-lsvi-adaptive": Theorem(0.5, -0.5, "Ngo et al. 2022", "lsvi-ucb"),
-    "dp-lsvi-ucb++": Theorem(
-        0.5, -0.5, "Sahu, abstract; its conclusion says K^(3/4)", "lsvi-ucb++"
-    ),
-    "ofu-rl": Theorem(0.5, None, "Chowdhury et al. 2021 without noise"),
-    "private-ofu-rl": Theorem(0.5, -0.5, "Chowdhury et al. 2021, Theorem 3", "ofu-rl"),
-    "certainty-equivalence": Theorem(None, None, "reference without a bound here"),
-    "thompson": Theorem(None, None, "reference without a bound here"),
-    "ucrl-vtr": Theorem(0.5, None, "Ayoub et al. 2020"),
-    "ldp-ucrl-vtr": Theorem(0.75, -0.5, "Liao et al. 2021 (linear mixture, local)", "ucrl-vtr"),
-    "ldp-bandit": Theorem(0.75, -0.5, "Liao et al. 2021 at H = 1", "ucrl-vtr"),
-    "linopt-vi": Theorem(0.5, None, "Zhou 2022 without noise"),
-    "linopt-po": Theorem(0.5, None, "Zhou 2022 without noise"),
-    "private-linopt-vi": Theorem(0.5, -0.5, _ZHOU, "linopt-vi"),
-    "private-linopt-po": Theorem(0.5, -0.5, _ZHOU, "linopt-po"),
-    "tacit-local": Theorem(None, None, _OURS, "psrl"),
-    "tacit-joint": Theorem(None, None, _OURS, "linopt-vi"),
-    "tacit-linear": Theorem(None, None, _OURS, "lsvi-ucb++"),
-    "tacit-control": Theorem(None, None, _OURS, "certainty-equivalence"),
-    "policy-search": Theorem(None, None, _OURS),
-    "tacit-search": Theorem(None, None, _OURS, "policy-search"),
-}
-
-
-def theorem(agent: Mapping[str, Any]) -> Theorem:
-    """The bound for an agent with its parameters; for agents of one's own, none is known."""
-    name, parameters = str(agent["name"]), agent["parameters"]
-    known = THEOREMS.get(name, Theorem(None, None, "no theorem known here"))
-    if name.startswith("private-linopt") and parameters.get("model") == "local":
-        return replace(known, users=0.75, reference="Zhou 2022, remark on local privacy")
-    return known

@@ -1,5 +1,13 @@
+"""The one place that knows theorems: everybody is in it, exponents are those of the orders."""
+
+import math
+
+import pytest
+
 from tacit.agents.catalogue import from_people
-from tacit_lab.report.analysis import THEOREMS, theorem
+from tacit.bounds import THEOREMS, theorem
+from tacit.bounds.regret import PROOFS
+from tacit.bounds.theorems import Scope
 
 
 def test_every_learner_has_a_row_and_every_private_one_a_counterpart() -> None:
@@ -20,8 +28,30 @@ def test_a_private_bound_has_both_exponents_and_a_free_one_has_one() -> None:
             assert bound.privacy is None
 
 
+def test_whoever_has_an_exponent_has_a_number() -> None:
+    ordered = {name for name, bound in THEOREMS.items() if bound.order is not None}
+    assert ordered | set(PROOFS) == {n for n, bound in THEOREMS.items() if bound.users is not None}
+    assert not ordered & set(PROOFS)
+
+
 def test_the_local_variant_has_another_exponent() -> None:
     joint = theorem({"name": "private-linopt-vi", "parameters": {"model": "joint"}})
     local = theorem({"name": "private-linopt-vi", "parameters": {"model": "local"}})
     assert (joint.users, local.users) == (0.5, 0.75)
     assert theorem({"name": "mine", "parameters": {}}).users is None
+
+
+@pytest.mark.parametrize("name", [n for n, bound in THEOREMS.items() if bound.order is not None])
+def test_orders_have_the_exponents_that_are_stated(name: str) -> None:
+    bound = THEOREMS[name]
+    assert bound.order is not None and bound.users is not None
+
+    def order(K: int, epsilon: float) -> float:
+        return bound.order(Scope(6, 2, 20, K, 12, epsilon, 1e-5))
+
+    slope = math.log10(order(10**41, 1.0) / order(10**40, 1.0))
+    assert slope == pytest.approx(bound.users, abs=1e-3)
+    if bound.privacy is not None:
+        slope = math.log10(order(10**6, 1e-30) / order(10**6, 1e-29))
+        assert -slope == pytest.approx(bound.privacy, abs=1e-3)
+    assert bound.lower is None or bound.lower(Scope(6, 2, 20, 10**9, 12, 1.0, 1e-5)) > 0
