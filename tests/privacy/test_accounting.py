@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import dp_accounting
 import mpmath
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from tacit.errors import InvalidInput
+from tacit.privacy import accounting
 from tacit.privacy.accounting import (
     DISCRETE,
     LEAST_DELTA,
@@ -200,3 +202,18 @@ def test_what_is_calibrated_just_fits_the_budget_of_the_filter(epsilon, delta) -
     assert not filled.closed
     with pytest.raises(BudgetExhausted):
         PrivacyFilter(budget).reserve(GaussianCharge.of(1.001 * mu, 1.0))
+
+
+def test_searches_begin_where_those_of_dp_accounting_end() -> None:
+    rng, log_delta = np.random.default_rng(0), accounting._log_delta
+    for _ in range(1000):
+        epsilon, sigma = 10 ** rng.uniform(-12, 9), 10 ** rng.uniform(-9, 9)
+        delta = 10 ** rng.uniform(*rng.choice([(-300, -1e-6), (-12, -0.01)]))
+        with np.errstate(all="ignore"):
+            theirs = (
+                dp_accounting.get_sigma_gaussian(epsilon, delta),
+                dp_accounting.get_epsilon_gaussian(sigma, delta),
+            )
+        needed = accounting._near(partial(log_delta, epsilon=epsilon), delta, 0.1)
+        shown = accounting._near(partial(log_delta, sigma), delta, 0.0)
+        assert (needed, shown) == theirs

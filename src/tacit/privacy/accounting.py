@@ -1,8 +1,8 @@
 """Conversions between noise and guarantee: a thin layer on dp-accounting.
 
 Gaussian charges are kept as mu^2, the squared ratio of L2 sensitivity to noise standard deviation:
-the squares of everything one user contributes add up, and the total converts exactly. dp-accounting
-is imported on first use (it takes over a second).
+the squares of everything one user contributes add up, and the total converts exactly. Searches
+begin where those of dp-accounting end, which is not imported for it (it takes over a second).
 """
 
 from __future__ import annotations
@@ -69,8 +69,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     Never below the true one of mu (1 - 1e-9): rounding, which the share ``DISCRETE`` covers.
     """
-    from dp_accounting import get_epsilon_gaussian
-
     mu = number(mu, "mu", low=0.0)
     delta = number(delta, "delta", low=0.0, high=1.0, high_open=True)
     if mu == 0.0 or (delta > 0.0 and gaussian_delta(mu, 0.0) <= delta):
@@ -82,21 +80,41 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
             f"delta = {delta:g}, but it must be 0 or >= {LEAST_DELTA:g}: smaller ones run out of "
             "digits"
         )
-    with np.errstate(all="ignore"):  # its search may pass through an infinite logarithm
-        near = float(get_epsilon_gaussian(1.0 / mu, delta))
+    near = _near(lambda epsilon: _log_delta(1.0 / mu, epsilon), delta, 0.0)
     return least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, near)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose exact guarantee is (epsilon, delta): the least noise that suffices."""
-    from dp_accounting import get_sigma_gaussian
-
     epsilon = number(epsilon, "epsilon", low=LEAST_EPSILON, high=MOST_EPSILON)
     delta = number(delta, "delta", low=LEAST_DELTA, high=MOST_DELTA)
-    with np.errstate(all="ignore"):  # as above
-        near = float(get_sigma_gaussian(epsilon, delta))
+    near = _near(lambda sigma: _log_delta(sigma, epsilon), delta, 0.1)
     sigma = least(lambda sigma: gaussian_delta(1.0 / sigma, epsilon) <= delta, near)
     return (1.0 - _SAFETY) / sigma
+
+
+def _log_delta(sigma: float, epsilon: float) -> float:
+    """ln of the delta of ``gaussian_delta`` for noise of 1 / mu: good enough to begin a search."""
+    from scipy.special import log_ndtr
+
+    with np.errstate(all="ignore"):  # the search may pass through an infinite logarithm
+        middle = epsilon * sigma + 1 / (2 * sigma)
+        first, second = log_ndtr(1 / sigma - middle), epsilon + log_ndtr(-middle)
+        return float(first + np.log1p(-np.exp(second - first)) if second <= first else -np.inf)
+
+
+def _near(log_delta: Callable[[float], float], delta: float, low: float) -> float:
+    """Where a falling function passes ln(delta): to the last bit as dp-accounting searches."""
+    from scipy.optimize import brentq
+
+    high, target = 1.0, float(np.log(delta))
+    while log_delta(low) < target:
+        if low == 0.0:
+            return 0.0
+        low, high = low / 10, low
+    while log_delta(high) > target:
+        low, high = high, high * 10
+    return float(brentq(lambda x: log_delta(x) - target, low, high, xtol=1e-12))
 
 
 def least(holds: Callable[[float], bool], near: float) -> float:
