@@ -51,12 +51,12 @@ def test_theorem_5_is_computed_from_the_noise(
     problem: str, shape: tuple[int, int, int], calibration: str, K: int
 ) -> None:
     H, S, A = shape
-    said = tacit.bound(problem, obi(2.0, calibration=calibration), K)
+    stated = tacit.bound(problem, obi(2.0, calibration=calibration), K)
     scale = (6 * H - 2 if calibration == "tight" else 6 * H) / 2.0
-    assert said.upper == pytest.approx(appendix_d(H, S, A, K, scale), rel=1e-6)
-    assert f"{appendix_d(H, S, A, K, scale, twice=True):.3g}" in said.erratum
-    assert ("#e8" in said.erratum) == (calibration == "paper")
-    assert (said.kind, said.failure, said.episodes) == ("proof", 0.1, K)
+    assert stated.upper == pytest.approx(appendix_d(H, S, A, K, scale), rel=1e-6)
+    assert f"{appendix_d(H, S, A, K, scale, twice=True):.3g}" in stated.erratum
+    assert ("#e8" in stated.erratum) == (calibration == "paper")
+    assert (stated.kind, stated.failure, stated.episodes) == ("proof", 0.1, K)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_where_appendix_d_begins_to_speak(
 def test_raised_noise_raises_the_bound() -> None:
     def upper(calibration: str, **others: Any) -> float:
         agent = obi(20.0, calibration=calibration, width="paper", **others)
-        said = tacit.bound("random-mdp", agent, 10_000)
-        assert said.upper is not None
-        return said.upper
+        stated = tacit.bound("random-mdp", agent, 10_000)
+        assert stated.upper is not None
+        return stated.upper
 
     gauss = {"randomizer": "gaussian", "delta": 0.1}
     assert upper("corrected", **gauss) > upper("paper", **gauss)
@@ -89,8 +89,8 @@ def test_raised_noise_raises_the_bound() -> None:
 
 
 def test_tight_widths_have_no_theorem() -> None:
-    said = tacit.bound("random-mdp", obi(1.0, width="tight"), 1000)
-    assert said.upper is None and said.kind == "none" and "tight" in said.statement()
+    stated = tacit.bound("random-mdp", obi(1.0, width="tight"), 1000)
+    assert stated.upper is None and stated.kind == "none" and "tight" in stated.statement()
 
 
 def test_theorem_2_has_its_conditions_and_its_constant() -> None:
@@ -139,12 +139,12 @@ def test_theorem_5_2_is_computed_from_the_noise() -> None:
     problem = tacit.problem("river-swim", states=3, horizon=6)
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, delta=0.1, calibration="paper")
     for K in (1000, 10**19):
-        said = tacit.bound(problem, agent, K)
+        stated = tacit.bound(problem, agent, K)
         radius = local_terms(3, 2, 6, K, 1.0, math.sqrt(6))
         expected = 12 * radius * math.sqrt(36 * K * math.log1p(K))
         expected += 24 * math.sqrt(12 * K * math.log(1200))
-        assert said.upper == pytest.approx(expected, rel=1e-6)
-        assert said.vacuous and "vacuous" in said.statement() and "#e14" in said.erratum
+        assert stated.upper == pytest.approx(expected, rel=1e-6)
+        assert stated.vacuous and "vacuous" in stated.statement() and "#e14" in stated.erratum
 
 
 def test_lower_bounds_of_mixtures() -> None:
@@ -162,8 +162,8 @@ def test_lower_bounds_of_mixtures() -> None:
     assert mixture.theorem_5_6(H, K, 1, 0.1) is mixture.theorem_5_6(2, K, d, 0.1) is None
     assert mixture.lemma_5_5(K, d, 0.1) == pytest.approx(constant / m * d * math.sqrt(K / 3))
     bandit = tacit.agent("ldp-bandit", epsilon=1.0, calibration="paper")
-    said = tacit.bound("linear-bandit", bandit, K)
-    assert said.lower == mixture.lemma_5_5(K, 5, math.inf) and said.upper > said.lower
+    stated = tacit.bound("linear-bandit", bandit, K)
+    assert stated.lower == mixture.lemma_5_5(K, 5, math.inf) and stated.upper > stated.lower
 
 
 # Linear mixtures under joint privacy
@@ -224,11 +224,11 @@ def test_theorem_6_5_is_computed_from_the_noise(problem: str) -> None:
     po += math.sqrt(2 * H**3 * K * H * math.log(truth.sizes["actions"]))
     for name, expected in (("private-linopt-vi", vi), ("private-linopt-po", po)):
         agent = tacit.agent(name, epsilon=1.0, calibration="paper")
-        said = tacit.bound(truth, agent, K)
-        assert said.upper == pytest.approx(expected, rel=1e-9)
-        assert said.failure == pytest.approx(0.2) and said.vacuous and "#e8" in said.erratum
+        stated = tacit.bound(truth, agent, K)
+        assert stated.upper == pytest.approx(expected, rel=1e-9)
+        assert stated.failure == pytest.approx(0.2) and stated.vacuous and "#e8" in stated.erratum
     known = tacit.bound(truth, agent, K, reveal=["reward"])
-    assert known.upper < said.upper
+    assert known.upper < stated.upper
 
 
 # Linear control
@@ -255,10 +255,14 @@ def test_theorem_3_is_computed_from_the_noise() -> None:
         expected = 4 * (C * H) ** 2 * (1 + gain) ** 2 * H * math.sqrt(K) * radius * math.sqrt(psi)
         expected += (H * (1 + gain**2) * C + 2 * C * H) * math.sqrt(2 * K * H * math.log(2 / alpha))
         others = {"epsilon": 5.0, "calibration": "paper"} if name == "private-ofu-rl" else {}
-        said = tacit.bound("lq-double-integrator", tacit.agent(name, **others), K)
-        assert said.upper == pytest.approx(expected, rel=1e-6)
-        assert not said.worst_exact and said.vacuous and "no policy loses more" in said.statement()
-        assert said.worst == pytest.approx(K * (20 * (1 + 0.36 * 0.5) - 2.0163053943), rel=1e-9)
+        stated = tacit.bound("lq-double-integrator", tacit.agent(name, **others), K)
+        assert stated.upper == pytest.approx(expected, rel=1e-6)
+        assert (
+            not stated.worst_exact
+            and stated.vacuous
+            and "no policy loses more" in stated.statement()
+        )
+        assert stated.worst == pytest.approx(K * (20 * (1 + 0.36 * 0.5) - 2.0163053943), rel=1e-9)
 
 
 # All of them
@@ -283,17 +287,19 @@ PROBLEMS |= {
 def test_every_agent_answers(name: str) -> None:
     """With a number, or with a sentence that says why there is none."""
     parameters = agents.entry(name).parameters
-    given = {"epsilon": 1.0} if "epsilon" in parameters else {}
+    chosen = {"epsilon": 1.0} if "epsilon" in parameters else {}
     ways = ("paper", "tight") if "calibration" in parameters else (None,)
     for way in ways:
-        agent = tacit.agent(name, **given, **({} if way is None else {"calibration": way}))
-        said = tacit.bound(PROBLEMS.get(name, "river-swim"), agent, 2000)
-        assert said.theorem and said.statement().startswith("Regret: ")
-        assert (said.upper is None) == (said.kind == "none") == ("no bound" in said.statement())
-        assert said.upper is None or 0 < said.upper < math.inf
-        assert said.worst > 0 and ("constant 1" in said.statement()) == (said.kind == "order")
-        assert json.loads(json.dumps(said.to_json()))["vacuous"] == said.vacuous
-        assert name.startswith("tacit-") <= (said.upper is None)
+        agent = tacit.agent(name, **chosen, **({} if way is None else {"calibration": way}))
+        stated = tacit.bound(PROBLEMS.get(name, "river-swim"), agent, 2000)
+        assert stated.theorem and stated.statement().startswith("Regret: ")
+        assert (
+            (stated.upper is None) == (stated.kind == "none") == ("no bound" in stated.statement())
+        )
+        assert stated.upper is None or 0 < stated.upper < math.inf
+        assert stated.worst > 0 and ("constant 1" in stated.statement()) == (stated.kind == "order")
+        assert json.loads(json.dumps(stated.to_json()))["vacuous"] == stated.vacuous
+        assert name.startswith("tacit-") <= (stated.upper is None)
 
 
 @settings(max_examples=25, deadline=None)
@@ -310,10 +316,14 @@ def test_bounds_grow_with_episodes_and_fall_with_epsilon(
 ) -> None:
     problem = PROBLEMS.get(name, "river-swim")
 
-    def said(K: int, epsilon: float) -> tacit.RegretBound:
+    def stated(K: int, epsilon: float) -> tacit.RegretBound:
         return tacit.bound(problem, tacit.agent(name, epsilon=epsilon, calibration="paper"), K)
 
-    here, later, looser = said(K, epsilon), said(int(K * more), epsilon), said(K, epsilon * more)
+    here, later, looser = (
+        stated(K, epsilon),
+        stated(int(K * more), epsilon),
+        stated(K, epsilon * more),
+    )
     assert here.upper < later.upper
     if name in (
         "ldp-obi",
@@ -333,5 +343,8 @@ def test_the_worst_policy_is_the_worst() -> None:
     policies = [TabularPolicy(np.array(table).reshape(2, 2)) for table in tables]
     least = min(problem.value(policy) for policy in policies)
     assert problem.worst_value() == pytest.approx(least)
-    said = tacit.bound(problem, "psrl", 100)
-    assert said.worst == pytest.approx(100 * (problem.optimal_value() - least)) and said.worst_exact
+    stated = tacit.bound(problem, "psrl", 100)
+    assert (
+        stated.worst == pytest.approx(100 * (problem.optimal_value() - least))
+        and stated.worst_exact
+    )

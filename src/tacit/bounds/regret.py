@@ -8,19 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from tacit.agents.base import Agent
+from tacit.agents.catalogue import make_agent
 from tacit.agents.lsvi import dimension
 from tacit.bounds.control import control_bound
 from tacit.bounds.mixture import joint_bound, local_bound
 from tacit.bounds.result import Kind, RegretBound, Statement
 from tacit.bounds.tabular import obi_bound, theorem_2
 from tacit.bounds.theorems import Scope, Theorem, theorem
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.experiment import bind, resolve
 from tacit.learner import BoundAgent
 from tacit.problems.base import Problem
+from tacit.problems.catalogue import make_problem
 from tacit.problems.environment import Environment
 from tacit.problems.lq import LQSystem
 from tacit.problems.tabular import TabularMDP
+from tacit.simulation.result import Result
 from tacit.task.participation import Participation
 from tacit.task.task import table_sizes
 from tacit.validate import integer
@@ -66,9 +69,9 @@ def bound(
 
     >>> import tacit
     >>> learner = tacit.agent("ldp-obi", epsilon=20.0)
-    >>> said = bound("random-mdp", learner, 10**10)
-    >>> f"{said.upper:.3g}", said.kind, said.vacuous
-    ('4.2e+09', 'proof', False)
+    >>> stated = bound(tacit.problem("random-mdp", seed=1), learner, 10**10)
+    >>> f"{stated.upper:.3g}", stated.kind, stated.vacuous
+    ('4.62e+09', 'proof', False)
     >>> bound("river-swim", learner, 10_000).vacuous
     True
     """
@@ -118,6 +121,17 @@ def regret_bound(
         found._replace(lower=lower, erratum="; ".join(filter(None, caveats))),
         kind,
     )
+
+
+def bound_of(result: Result, episodes: int | None = None) -> RegretBound | None:
+    """The same for what a result is of, at its end or before; None where a name is not known."""
+    try:
+        problem = make_problem(result.problem["name"], **result.problem["parameters"])
+        agent = make_agent(result.agent["name"], **result.agent["parameters"])
+        facts = result.guarantee.revealed
+        return bound(problem, agent, episodes or result.requested_episodes, reveal=facts)
+    except TacitError:
+        return None
 
 
 def _order(known: Theorem, agent: Agent, fitted: BoundAgent, users: int) -> Statement:

@@ -26,9 +26,10 @@ class GuaranteeOptions(options.Subject):
 
 @options.command(GuaranteeOptions)
 def guarantee(request: GuaranteeOptions) -> None:
-    """Say what would be guaranteed, forecast it, and what theorems say of regret; run nothing.
+    """Say what would be guaranteed and forecast it; run nothing.
 
-    The plot is the trade-off curve: what a test misses at least, by its false alarms.
+    At the end stands what theorems say of the agent's regret. The plot is the trade-off curve: what
+    a test misses at least, by its false alarms.
 
     Example: tacit guarantee river-swim ldp-obi --epsilon 1 --episodes 1e5
 

@@ -13,6 +13,7 @@ import typer
 from tacit.cli.display import Line, Told, bar, one_interrupt, speaker, tell
 from tacit.cli.options import Json, Pairs, Workers, argument, assignments, file, option, pairs
 from tacit.errors import InvalidInput, UnknownName, suggestion
+from tacit.validate import choice
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,18 +34,18 @@ def reproduce(
     out: Annotated[
         Path | None, file("Folder for what is found (figures: tacit-figures).", None, "DIR")
     ] = None,
-    options: Annotated[Pairs, pairs("-O", "Of a case study or of the bench.", None)] = None,
+    options: Annotated[Pairs, pairs("-O", "Of a figure, a case study or the bench.", None)] = None,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Run a figure of a paper, a case study or the bench.
 
     Of a figure: whether each claim holds. One that does not is a finding, not a failure: the status
-    is 0. Interrupted, the same command goes on where it stopped. Of the coach and the clinic: what
-    a private policy is worth, by people and epsilon; -O takes people, epsilon, runs and seed, of
-    the coach also agents and returns. Of bench, or bench/speed, bench/utility or bench/search:
-    tacit beside others; -O peer_python=PATH names a Python that has rlberry-scool or
-    stable-baselines3.
+    is 0. Interrupted, the same command goes on where it stopped. -O bounds=true draws a second
+    picture, of its curves beside what theorems say. Of the coach and the clinic: what a private
+    policy is worth, by people and epsilon; -O takes people, epsilon, runs and seed, of the coach
+    also agents and returns. Of bench, or bench/speed, bench/utility or bench/search: tacit beside
+    others; -O peer_python=PATH names a Python that has rlberry-scool or stable-baselines3.
 
     Example: tacit reproduce tabular-ldp/figure-1 --size quick
 
@@ -70,8 +71,8 @@ def reproduce(
     elif what not in names:
         raise UnknownName("figure", what, [*names, *cases.READ, *bench.PARTS])
     else:
-        read_options(what, texts, {})
-        _figure(what, size, out or Path(reproduction.OUT), workers, as_json)
+        bounds = bool(read_options(what, texts, {"bounds": _switch}).get("bounds"))
+        _figure(what, size, out or Path(reproduction.OUT), workers, as_json, bounds)
 
 
 def read_options(
@@ -80,12 +81,17 @@ def read_options(
     """What was given with -O, each value by its reader; others are refused."""
     for name in texts:
         if name not in readers:
-            known = suggestion(name, readers) if readers else ": a figure takes --size only"
-            raise InvalidInput(f"{what} has no option -O {name}{known}")
+            raise InvalidInput(f"{what} has no option -O {name}{suggestion(name, readers)}")
     return {name: readers[name](text, f"-O {name}") for name, text in texts.items()}
 
 
-def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool) -> None:
+def _switch(text: str, name: str) -> bool:
+    return choice(text, name, ("true", "false")) == "true"
+
+
+def _figure(
+    what: str, size: str, out: Path, workers: int | None, as_json: bool, bounds: bool
+) -> None:
     from rich.markup import escape
 
     from tacit_lab.figures import reproduction
@@ -96,7 +102,9 @@ def _figure(what: str, size: str, out: Path, workers: int | None, as_json: bool)
     say(f"[bold]{figure.id}[/bold]: {title}", markup=True)
     try:
         with one_interrupt(), _bars() as watch:
-            done = reproduction.reproduce(figure, size=size, out=out, workers=workers, watch=watch)
+            done = reproduction.reproduce(
+                figure, size=size, out=out, workers=workers, watch=watch, bounds=bounds
+            )
     except KeyboardInterrupt:
         print(
             f"stopped; finished parts are kept in {out}, and the same command goes on from there",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tacit.bounds import bound_of
 from tacit_lab.figures.figure import LEAST, Evidence, Runs
 
 if TYPE_CHECKING:
@@ -72,6 +73,28 @@ def rates(title: str, panel: str, evidence: Evidence) -> Picture:
     """Regret per episode of all curves in one panel."""
     picture, (axes,) = canvas(1, title)
     rate_panel(axes, evidence.matching(), panel)
+    return picture
+
+
+def bounds(title: str, evidence: Evidence) -> Picture:
+    """All curves on logarithmic axes, dashed what theorems say, dotted what the worst policy loses.
+
+    Of the first problem of a curve, at up to twelve of its checkpoints.
+    """
+    picture, (axes,) = canvas(1, title)
+    for runs in evidence.matching():
+        _band(axes, runs, per_episode=False, label=runs.label)
+        colour = axes.get_lines()[-1].get_color()
+        points = runs.episodes[np.unique(np.linspace(0, len(runs.episodes) - 1, 12).astype(int))]
+        known = [bound for k in points if (bound := bound_of(runs.results[0], int(k))) is not None]
+        upper = np.array([(b.episodes, b.upper) for b in known if b.upper is not None])
+        if len(upper):
+            kind = "order with constant 1" if known[0].kind == "order" else "bound"
+            axes.plot(*upper.T, ls="--", color=colour, label=f"{runs.curve.label}: {kind}")
+        if known:
+            axes.plot(*np.array([(b.episodes, b.worst) for b in known]).T, ls=":", color="black")
+    axes.set(xscale="log", yscale="log")
+    label(axes, "dashed: upper bounds; dotted: the worst policy", USERS, "cumulative regret")
     return picture
 
 

@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput, UnknownName
 from tacit.util.files import provenance, require_folder, write_json
 from tacit.validate import integer
 from tacit.wire.strict_json import finite
+from tacit_lab.figures import draw
 from tacit_lab.figures.figure import (
     Claim,
     Curve,
@@ -98,6 +99,7 @@ def gather(
 
 OUT = "tacit-figures"
 PICTURE, CLAIMS, MANIFEST = "figure.png", "claims.json", "manifest.json"
+BOUNDS = "bounds.png"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,7 @@ class Reproduction:
         scale: "quick", "full", "paper" or "custom".
         claims: what the paper says beside what was measured.
         evidence: every curve and measurement behind them.
-        files: picture, claims and manifest.
+        files: picture, claims and manifest, and the picture of bounds if there is one.
         seconds: wall-clock time of this call; stored parts cost none.
         cpu_seconds: processor time of this call, over all cores.
     """
@@ -147,6 +149,7 @@ def reproduce(
     out: str | Path = OUT,
     workers: int | None = None,
     watch: Watch = lambda step: None,
+    bounds: bool = False,
 ) -> Reproduction:
     """Run a figure, draw it, and judge every claim.
 
@@ -159,6 +162,7 @@ def reproduce(
         out: folder for parts, picture, claims and manifest.
         workers: threads; by default one per core.
         watch: told how far the work is.
+        bounds: draw a second picture, of the curves beside what theorems say of them.
     """
     figure = find(figure) if isinstance(figure, str) else figure
     scale, chosen = ("custom", size) if isinstance(size, Size) else (size, figure.at(size))
@@ -167,13 +171,17 @@ def reproduce(
     began, cpu_began = time.perf_counter(), time.process_time()
     evidence = gather(figure.parts(chosen), chosen, Path(out) / "parts", workers, watch)
     figure.draw(evidence).savefig(folder / PICTURE, bbox_inches="tight")
+    names = [PICTURE, CLAIMS, MANIFEST]
+    if bounds and evidence.curves:
+        draw.bounds(figure.title, evidence).savefig(folder / BOUNDS, bbox_inches="tight")
+        names.append(BOUNDS)
     done = Reproduction(
         figure=figure,
         size=chosen,
         scale=scale,
         claims=tuple(judge(evidence) for judge in figure.claims),
         evidence=evidence,
-        files=tuple(folder / name for name in (PICTURE, CLAIMS, MANIFEST)),
+        files=tuple(folder / name for name in names),
         seconds=time.perf_counter() - began,
         cpu_seconds=time.process_time() - cpu_began,
     )

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tacit.bounds import Theorem, theorem
+from tacit.bounds import RegretBound, Theorem, bound_of, theorem
 from tacit.errors import InvalidInput
 from tacit.privacy.accounting import gaussian_epsilon
 from tacit.privacy.guarantee import Guarantee
@@ -112,6 +112,7 @@ class Exponent:
     points: str
     xs: Sequence[float]
     means: Sequence[Interval]
+    stated_regret: RegretBound | None = None
 
 
 def in_epsilon(arms: Sequence[Arm]) -> list[Exponent]:
@@ -139,7 +140,8 @@ def in_users(arms: Sequence[Arm]) -> list[Exponent]:
             fit = statistics.growth(ordered[0].result.regret, ordered[0].result.episodes)
             points = "the last decade of one curve"
         means = [arm.interval for arm in ordered]
-        rows.append(Exponent(name, fit, bound.users, bound, points, xs, means))
+        number = bound_of(ordered[-1].result)
+        rows.append(Exponent(name, fit, bound.users, bound, points, xs, means, number))
     return rows
 
 

@@ -194,7 +194,18 @@ def _exponent_part(
         "fitted to": lambda row: row.points,
         "reference": lambda row: row.bound.reference,
     }
+    if any(row.stated_regret for row in rows):
+        columns["bound at K"] = stated_regret
     return _table(title, rows, columns, figure=shown)
+
+
+def stated_regret(row: analysis.Exponent) -> str:
+    """The bound as a number, and how much it says."""
+    bound = row.stated_regret
+    if bound is None or bound.upper is None:
+        return "none"
+    order = " (order with constant 1)" if bound.kind == "order" else ""
+    return f"{bound.upper:.3g}{order}{', vacuous' if bound.vacuous else ''}"
 
 
 def _style_of(name: str, style: dict[str, figures.Style]) -> figures.Style:

@@ -17,6 +17,7 @@ import tacit
 from patience import PATIENCE
 from tacit.errors import InvalidInput, UnknownName
 from tacit.experiment_spec import ExperimentSpec
+from tacit_lab.figures import draw
 from tacit_lab.figures.draw import canvas, rate_panel, regret_panel
 from tacit_lab.figures.figure import Claim, Curve, Figure, Measurement, Named, Size
 from tacit_lab.figures.reproduction import figures, find, reproduce
@@ -26,6 +27,7 @@ from tacit_lab.sweep import task as tasks
 TINY = Size(episodes=300, instances=2, runs=2)
 
 
+OBI = tacit.agent("ldp-obi", epsilon=2.0, calibration="paper")
 CALLS: list[int] = []
 
 
@@ -102,6 +104,20 @@ def test_the_json_contract_and_the_files(out: Path) -> None:
     assert {"tacit", "versions", "machine", "seeds", "timing", "size"} <= set(manifest)
     assert manifest["seeds"]["obi"] == [0, 1] and manifest["measurements"] == {"squares": {"n": 5}}
     assert manifest["timing"]["seconds_of_all_parts"] > 0
+
+
+def test_bounds_are_drawn_on_request(out: Path) -> None:
+    done = reproduce(TOY, size="quick", out=out, bounds=True)
+    assert done.files[-1].name == "bounds.png" and done.files[-1].stat().st_size > 100
+    (axes,) = draw.bounds("toy", done.evidence).axes
+    dashed = [line for line in axes.get_lines() if line.get_linestyle() == "--"]
+    dotted = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
+    assert len(dashed) == len(dotted) == 2  # one per curve
+    first = tacit.problem("random-mdp", seed=1)
+    for line, agent in zip(dashed, (tacit.agent("psrl"), OBI), strict=True):
+        stated = tacit.bound(first, agent, 300)
+        assert line.get_xdata()[-1] == 300 and line.get_ydata()[-1] == pytest.approx(stated.upper)
+    assert dotted[0].get_ydata()[-1] == pytest.approx(stated.worst)
 
 
 def test_the_curves_are_those_of_simulate(out: Path) -> None:

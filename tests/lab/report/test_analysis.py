@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import tacit
 from lab.report import made_up
 from tacit.util.intervals import Interval
 from tacit_lab.report.analysis import (
@@ -12,7 +13,7 @@ from tacit_lab.report.analysis import (
     users_needed,
 )
 from tacit_lab.report.results import paired
-from tacit_lab.report.sections import share
+from tacit_lab.report.sections import share, stated_regret
 
 STUDY = made_up.study()
 LONG = [arm for arm in STUDY.arms if arm.users == 100_000]
@@ -61,6 +62,18 @@ def test_exponents_find_the_laws_the_curves_were_made_with() -> None:
     alone = {row.name: row for row in in_users(LONG)}["psrl"]
     assert alone.points == "the last decade of one curve"
     assert alone.fit.exponent.value == pytest.approx(0.5)
+
+
+def test_bounds_stand_beside_curves_as_numbers() -> None:
+    """Of the longest run, by the one function that knows them; its words say how much it is."""
+    rows = {row.name: row for row in in_users(STUDY.arms)}
+    row = rows["ldp-obi, ε = 2"]
+    chosen = of("ldp-obi, ε = 2").result
+    agent = tacit.agent("ldp-obi", **chosen.agent["parameters"])
+    assert row.stated_regret == tacit.bound(chosen.problem["name"], agent, 100_000)
+    assert stated_regret(row) == "7.59e+10, vacuous"
+    assert stated_regret(rows["psrl"]).endswith("(order with constant 1)")
+    assert stated_regret(rows["tacit-local, ε = 2"]) == "none"
 
 
 def test_who_beats_the_baseline_and_from_when_on() -> None:
