@@ -55,6 +55,31 @@ def test_what_a_device_agrees_to_makes_the_id() -> None:
     assert parse(GOOD + "[server]\nport = 9\n").task_id == one.task_id
 
 
+BEGUN_BEFORE = {
+    "ldp-obi": "55b28035a3d2d1488eaf0971fc93f22d115ef2f5268a1b0d76348a58c29de061",
+    "ldp-psrl": "0a868038645631fe8fae2fcbb0d2d6f1db86af3921d184b7e691e8a34758ace0",
+    "private-linopt-vi": "2283888dc901a064c9659dbfac024a6f769fa565beab81a1b20727f1e99413fe",
+    "pucb": "7ceea9cc7b798011dde6c44d0909d08dd93fe9750f80b4f93056d8178d068a85",
+    "private-ucb-vi": "076e7f4479a65a7527324a7bea8300b4a8f7a54b169bc99760df0fe0832276ce",
+    "dp-ucbvi": "00b24f45a0042e870f35c8d030f3530be3f3ba36877dcf5fc31155283f590726",
+    "private-ucb-po": "b68aeee9865f8b438d4c7c243cfbc28966c2e988520173afb7e11b74b80dd76f",
+}
+"""Task ids by a tacit in which the calibration of a file that names none was "tight"."""
+
+
+@pytest.mark.parametrize("name", BEGUN_BEFORE)
+def test_a_task_goes_on_in_the_calibration_that_it_began_in(name: str) -> None:
+    curated = CURATED.replace("first = 40\ngrowth = 1.5\n", "")
+    text = GOOD if name.startswith("ldp") else curated
+    text = re.sub('"tacit-(local|joint)"', f'"{name}"', text)
+    begun = parse(text).as_recorded(BEGUN_BEFORE[name])
+    assert begun.task_id == BEGUN_BEFORE[name]
+    assert begun.agent.parameters()["calibration"] == "tight"
+    open_ = f'name = "{name}"'
+    assert parse(text.replace(open_, f'{open_}\ncalibration = "tight"')).task_id == begun.task_id
+    assert begun.as_recorded(None) is begun
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

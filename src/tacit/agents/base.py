@@ -67,6 +67,9 @@ class Agent(ABC):
     """The parameter that takes the least batch, where noise is calibrated for a fixed schedule: the
     service sets it."""
 
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that the first agents of this name did not have."""
+
     @abstractmethod
     def bind(self, task: Task) -> BoundAgent:
         """Fit the agent to a task, or say why it does not fit."""
@@ -78,6 +81,16 @@ class Agent(ABC):
             return {}
         values = {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
         return {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
+
+    def terms(self) -> dict[str, Any]:
+        """Parameters as devices agree to them: later ones where they are not the default.
+
+        So tasks that began before there were these keep their ids.
+        """
+        agent: Any = self
+        defaults = {f.name: f.default for f in dataclasses.fields(agent) if f.name in self.later}
+        parameters = self.parameters().items()
+        return {name: x for name, x in parameters if name not in defaults or x != defaults[name]}
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader of the result should know about this agent on this task."""

@@ -108,6 +108,7 @@ class LdpOBI(LocalTableAgent):
         "tight": "the least noise, with the corrected widths",
     }
     tables: ClassVar[int] = 3
+    later: ClassVar[frozenset[str]] = frozenset({"constant"})
     epsilon: float
     delta: float = 0.0
     randomizer: Randomizer = "laplace"

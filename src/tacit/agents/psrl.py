@@ -79,6 +79,7 @@ class LdpPSRL(LocalTableAgent):
         "tight": "the least noise, and the prior that goes with it",
     }
     tables: ClassVar[int] = 4
+    later: ClassVar[frozenset[str]] = frozenset({"randomizer", "delta", "constant"})
     epsilon: float
     calibration: Calibration = "corrected"
     beta: float = 0.1

@@ -44,8 +44,9 @@ UNEXPLORED_REWARD_BONUS = 0.3
 """Most that an unexplored pair of a vast table is promised beyond its action's usual reward, in
 every third stage of an exploring plan: a lucky draw.
 
-That rewards are fitted by action was chosen on a courier with 3528 pairs (row "vast tables"). Not
-measured: other bonuses.
+That rewards are fitted by action was chosen on a courier with 3528 pairs (row "vast tables"). What
+the draw costs or pays differs by problem (docs/results/history.md, "each constant switched off").
+Not measured: other bonuses.
 """
 
 NEIGHBOUR_DEVIATIONS = 1.5

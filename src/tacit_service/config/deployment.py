@@ -265,7 +265,7 @@ class Deployment:
         return {
             "name": self.name,
             "task": documents.task_to_json(self.task),
-            "agent": {"name": self.agent.name, "parameters": self.agent.parameters()},
+            "agent": {"name": self.agent.name, "parameters": self.agent.terms()},
             "reward_range": list(self.reward_range),
             "absorbing_state": self.settings.task.absorbing_state,
             "unit": self.unit,
@@ -300,10 +300,10 @@ class Deployment:
     def as_recorded(self, task_id: str | None) -> Deployment:
         """The same under the id that its database began with, if terms were spelt so once.
 
-        Before there were rules every participation was counted in full: a task that was begun so
-        goes on so, where its file leaves open what teaches.
+        Before there were rules every participation was counted in full, and where a file left open
+        the calibration it was "tight": a task that was begun so goes on so.
         """
-        for meant in (self, self._counting_all()):
+        for meant in (self, self._counting_all(), self._tight(), self._counting_all()._tight()):
             for form in documents.terms_forms(meant.terms):
                 if documents.task_id(meant.terms, form) == task_id:
                     return dataclasses.replace(meant, form=form)
@@ -315,8 +315,18 @@ class Deployment:
         more = own.teaches or own.apart or own.renews or own.participations is None
         if self.task.rule is None or more:
             return self
-        population = dataclasses.replace(own, teaches="every")
-        settings = dataclasses.replace(self.settings, population=population)
+        return self._with(population=dataclasses.replace(own, teaches="every"))
+
+    def _tight(self) -> Deployment:
+        """What the same file meant when "tight" was the calibration of all agents by default."""
+        own = self.settings.agent
+        if "calibration" in own or "calibration" not in self.agent.parameters():
+            return self
+        return self._with(agent={**own, "calibration": "tight"})
+
+    def _with(self, **sections: Any) -> Deployment:
+        """The same file with other sections."""
+        settings = dataclasses.replace(self.settings, **sections)
         return self._build(settings, self.folder / f"{self.stem}.toml")
 
     def __repr__(self) -> str:

@@ -132,6 +132,12 @@ def psrl(epsilon: float, size: Size) -> Curve:
     return _curve(f"psrl@{epsilon:g}", "LDP-PSRL", size, "ldp-psrl", **asked)
 
 
+def tight(epsilon: float, size: Size) -> Curve:
+    """LDP-OBI in our calibration, at the epsilon that its published Laplace noise truly gives."""
+    asked = {"epsilon": true_epsilon(epsilon), "calibration": "tight", "width": "tight"}
+    return _curve(f"tight@{epsilon:g}", "LDP-OBI, tight calibration", size, "ldp-obi", **asked)
+
+
 def tacit_local(epsilon: float, size: Size) -> Curve:
     """Ours, at the epsilon that LDP-OBI's Laplace noise truly gives when asked for ``epsilon``."""
     true = true_epsilon(epsilon)
