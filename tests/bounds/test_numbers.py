@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.agents.catalogue import AGENTS, FROM_A_LOG, agents
-from tacit.bounds import mixture, tabular
+from tacit.bounds import mixture, regret_bound, tabular
+from tacit.experiment import bind
 from tacit.kernels.public.widths import paper_terms
 from tacit.policies.tabular import TabularPolicy
 
@@ -210,11 +211,45 @@ def test_where_theorem_4_1_begins_to_speak(
         assert (mixture.theorem_4_1(10, K, 0.05, **widths) < 10 * K) == speaks
 
 
+@pytest.mark.parametrize(
+    ("problem", "name", "parameters"),
+    [
+        ("remap-walk", "private-linopt-vi", {}),
+        ("remap-walk", "private-linopt-po", {}),
+        ("remap-walk", "private-linopt-vi", {"model": "local"}),
+        ("lq-scalar", "private-ofu-rl", {}),
+        ("river-swim", "ldp-obi", {}),
+        ("river-swim", "pucb", {}),
+    ],
+)
+@pytest.mark.parametrize("K", [1001, 200_000])
+def test_bounds_of_more_users_than_an_agent_is_fitted_for(
+    problem: str, name: str, parameters: dict[str, Any], K: int
+) -> None:
+    """Theorems speak of more users than sums have room for."""
+    truth, agent = (
+        tacit.problem(problem),
+        tacit.agent(name, epsilon=1.0, calibration="paper", **parameters),
+    )
+    stated, later = (
+        tacit.bound(truth, agent, K),
+        regret_bound(truth, agent, bind(truth, agent, 1000), K),
+    )
+    assert later.upper == pytest.approx(stated.upper, rel=1e-9)
+    assert (later.lower, later.worst) == (stated.lower, stated.worst)
+
+
+def test_where_theorem_6_5_begins_to_speak() -> None:
+    agent = tacit.agent("private-linopt-vi", epsilon=1.0, calibration="paper")
+    before, after = (tacit.bound("remap-walk", agent, int(f * 1.53e12)) for f in (0.99, 1.01))
+    assert before.upper > 10 * before.episodes and after.upper < 10 * after.episodes
+
+
 @pytest.mark.parametrize("problem", DIMENSIONS)
 def test_theorem_6_5_is_computed_from_the_noise(problem: str) -> None:
     K, H = 5000, 10
-    truth = tacit.problem(problem, states=5) if problem == "river-swim" else tacit.problem(problem)
-    truth = tacit.problem(problem, states=5, horizon=H) if problem == "river-swim" else truth
+    sizes = {"states": 5, "horizon": H} if problem == "river-swim" else {}
+    truth = tacit.problem(problem, **sizes)
     widths = lemma_3_1(H, K, DIMENSIONS[problem], 1.0)
     bonuses = 2 * widths["radii"][0] * math.sqrt(widths["potentials"][0])
     bonuses += 2 * H * widths["radii"][1] * math.sqrt(widths["potentials"][1])

@@ -291,6 +291,8 @@ def test_guarantee_prints_noise_truth_and_forecast(call) -> None:
     assert report["guarantee"]["epsilon"] == pytest.approx(1.0)
     assert report["guarantee"]["simulated"] is False
     assert report["forecast"]["users"] == 100_000
+    assert report["bound"]["kind"] == "proof" and report["bound"]["vacuous"] is True
+    assert "Regret: at most" in done.out and "vacuous, as the worst policy loses" in done.out
     assert "Noise: none" in call("guarantee", "river-swim", "psrl").out
 
 

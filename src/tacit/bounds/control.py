@@ -9,7 +9,7 @@ import numpy as np
 from tacit.bounds.result import Statement
 from tacit.learner import BoundAgent
 from tacit.planners.lq_model import LinearTask, linear_task
-from tacit.planners.ofu import OfuPlanner, Regulariser
+from tacit.planners.ofu import OfuPlanner, Regulariser, paper_ridge
 
 _PAGE = "docs/papers/lq_jdp.md"
 
@@ -41,6 +41,20 @@ def control_bound(bound: BoundAgent, users: int) -> Statement:
     """OFU-RL and Private-OFU-RL, at the regulariser of the noise that is added."""
     planner, facts = bound.planner, linear_task(bound.task)
     assert isinstance(planner, OfuPlanner)
-    upper = theorem_1(facts, users, planner.ridge, planner.beta)
+    ridge = _for_users(planner, facts, bound.task.users, users)
+    upper = theorem_1(facts, users, ridge, planner.beta)
     erratum = f"its constant D is of order C H, which hides two powers of H ({_PAGE}#e10)"
     return Statement(upper, planner.beta, None, erratum)
+
+
+def _for_users(planner: OfuPlanner, facts: LinearTask, before: int, users: int) -> Regulariser:
+    """The regulariser for more users than it was made for: noise grows as the root of levels."""
+    ridge, sizes, beta = planner.ridge, (facts.D, facts.n), planner.beta
+    if ridge.target == 0.0 or users == before:
+        return ridge
+    old, new = (max((count - 1).bit_length(), 1) for count in (before, users))
+    unit = paper_ridge(1.0, 1.0, old, sizes, before, beta)
+    moment = ridge.least / unit.least
+    target = ridge.target / unit.target * math.sqrt(moment)
+    growth = math.sqrt(new / old)
+    return paper_ridge(moment * growth, target * growth, new, sizes, users, beta)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,8 @@ def joint_bound(bound: BoundAgent, users: int) -> Statement:
     assert isinstance(bound.planner, ValueTargetedPlanner | MirrorPlanner)
     sums = bound.planner.sums
     p, r, _ = sums
+    if users != task.users:
+        rule, task = _for_users(rule, bound, users), replace(task, users=users)
     H, K, alpha, d = task.horizon, users, float(rule.beta), (p.dimension, r.dimension)
     unread: Any = None  # these widths are those of every release
     widths = rule.widths(task, unread, sums)
@@ -158,3 +161,17 @@ def joint_bound(bound: BoundAgent, users: int) -> Statement:
     if isinstance(bound.planner, MirrorPlanner):
         return Statement(theorem_5_1(*parts, task.sizes["actions"]), 4 * alpha, None, erratum)
     return Statement(theorem_4_1(*parts), 4 * alpha, None, erratum)
+
+
+def _for_users(rule: PaperJoint, bound: BoundAgent, users: int) -> PaperJoint:
+    """The same widths for more users than those the noise was made for.
+
+    Noise of a tree grows with the root of its levels, published or raised; that of a local report
+    does not, and there are as many as users.
+    """
+    if bound.guarantee.model == "none":
+        return rule
+    if bound.guarantee.model == "local":
+        return replace(rule, terms=users)
+    levels = max(1, math.ceil(math.log2(users)))
+    return replace(rule, node_std=rule.node_std * math.sqrt(levels / rule.terms), terms=levels)

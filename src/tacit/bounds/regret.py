@@ -84,8 +84,6 @@ def bound(
     try:
         fitted = bind(problem, agent, episodes, reveal, participation)
     except InvalidInput:
-        if PROOFS.get(agent.name) in (joint_bound, control_bound):
-            raise  # the noise of a tree depends on the number of users
         fitted = bind(problem, agent, min(episodes, FEW), reveal, participation)
     return regret_bound(problem, agent, fitted, episodes)
 
