@@ -50,7 +50,9 @@ class Case:
     def label(self) -> str:
         """Its name, with the parameters that are not the default."""
         said = ", ".join(
-            f"{name} {value}" for name, value in self.options.items() if name != "delta"
+            f"{name} {value}"
+            for name, value in self.options.items()
+            if name not in ("delta", "calibration")
         )
         if self.service:
             said += f"{', ' if said else ''}service too"
@@ -66,6 +68,8 @@ class Case:
 
 
 GAUSSIAN = {"delta": 1e-5}
+TIGHT = {"calibration": "tight"}
+"""As measured; the test of all agents audits them as they are by default."""
 ONE_STEP = {"horizon": 1}
 """Where few cells move: all of their pure noise must fall far out at once to be decisive."""
 
@@ -91,13 +95,13 @@ CASES = (
     gaussian("ldp-ucrl-vtr"),
     gaussian("ldp-bandit", "linear-bandit", sizes={"dimension": 2, "arms": 3, "contexts": 2}),
     gaussian("private-linopt-vi", options={"model": "local"}),
-    Case("shuffle-obi", options={**GAUSSIAN, "calibration": "tight"}, trials=20_000),
-    Case("pucb", trials=40_000),
-    Case("pucb", sizes=ONE_STEP, trials=80_000),
-    Case("pucb", sizes=ONE_STEP, options={"every": 3}, trials=80_000),
-    gaussian("private-ucb-vi"),
-    gaussian("private-ucb-po"),
-    gaussian("dp-ucbvi"),
+    Case("shuffle-obi", options={**GAUSSIAN, **TIGHT}, trials=20_000),
+    Case("pucb", options=TIGHT, trials=40_000),
+    Case("pucb", sizes=ONE_STEP, options=TIGHT, trials=80_000),
+    Case("pucb", sizes=ONE_STEP, options={"every": 3, **TIGHT}, trials=80_000),
+    gaussian("private-ucb-vi", options=TIGHT),
+    gaussian("private-ucb-po", options=TIGHT),
+    gaussian("dp-ucbvi", options=TIGHT),
     gaussian("tacit-joint"),
     gaussian(
         "tacit-joint", "river-swim", sizes={"states": 6, "horizon": 2}, trials=SLOW, service=True
@@ -111,7 +115,7 @@ CASES = (
     gaussian("dp-lsvi-ucb++"),
     gaussian("tacit-linear"),
     gaussian("tacit-linear", rule=MONTHS, trials=RENEWED),
-    gaussian("private-ofu-rl", "lq-scalar"),
+    gaussian("private-ofu-rl", "lq-scalar", options=TIGHT),
     gaussian("tacit-control", "lq-scalar", trials=SLOW),
     gaussian("tacit-search", "cart-pole", trials=SLOW),
     Case("tacit-search", "cart-pole", options={"model": "local"}),

@@ -59,7 +59,8 @@ def runs() -> None:
     for system in ("lq-scalar", "lq-double-integrator", "lq-thermal"):
         problem = tacit.problem(system)
         for name in ("private-ofu-rl", "tacit-control"):
-            agent = tacit.agent(name, epsilon=1.0)
+            tight = {"calibration": "tight"} if name == "private-ofu-rl" else {}
+            agent = tacit.agent(name, epsilon=1.0, **tight)
             took = {
                 K: best(lambda p=problem, a=agent, K=K: tacit.simulate(p, a, K, workers=1))
                 for K in (10_000, 20_000)

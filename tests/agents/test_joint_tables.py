@@ -16,7 +16,8 @@ RIVER = tacit.problem("river-swim", states=6, horizon=20)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_a_delta_the_guarantee_is_pure_and_exact(name: str) -> None:
-    said = tacit.guarantee(RIVER, tacit.agent(name, epsilon=1.0), 100_000)
+    agent = tacit.agent(name, epsilon=1.0, calibration="tight")
+    said = tacit.guarantee(RIVER, agent, 100_000)
     assert said.model == "joint" and said.delta == 0.0
     assert said.epsilon == pytest.approx(1.0, rel=1e-12) and said.epsilon <= 1.0
     assert said.noise["node scale"] == pytest.approx((6 * 20 - 2) * 17)
@@ -25,7 +26,8 @@ def test_without_a_delta_the_guarantee_is_pure_and_exact(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("counter", ["tree", "honaker", "toeplitz", "normalised", "blt"])
 def test_with_a_delta_the_noise_is_gaussian(name: str, counter: str) -> None:
-    agent = tacit.agent(name, epsilon=1.0, delta=1e-5, counter=counter, every=10)
+    parameters = {"delta": 1e-5, "counter": counter, "every": 10, "calibration": "tight"}
+    agent = tacit.agent(name, epsilon=1.0, **parameters)
     bound = bind(RIVER, agent, 1000)
     assert bound.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     column = bound.privatizer.strategy.column_norm()
@@ -47,11 +49,12 @@ def test_the_published_noise_gives_about_twice_the_epsilon(name, epsilon, users)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_does_not_go_together_is_refused(name: str) -> None:
+@pytest.mark.parametrize("calibration", ["corrected", "paper"])
+def test_what_does_not_go_together_is_refused(name: str, calibration: str) -> None:
     with pytest.raises(InvalidInput, match=f"{name} as published adds Laplace noise"):
-        tacit.agent(name, epsilon=1.0, delta=1e-5, calibration="paper")
+        tacit.agent(name, epsilon=1.0, delta=1e-5, calibration=calibration)
     with pytest.raises(InvalidInput, match="goes through a tree, not through blt"):
-        tacit.agent(name, epsilon=1.0, counter="blt")
+        tacit.agent(name, epsilon=1.0, counter="blt", calibration=calibration)
 
 
 def test_every_stage_has_its_own_tables() -> None:
@@ -73,7 +76,8 @@ def test_the_published_bonus_asks_for_millions_of_visits() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_with_little_noise_they_learn(name: str) -> None:
     problem = tacit.problem("river-swim", states=3, horizon=6)
-    agent = tacit.agent(name, epsilon=100.0, delta=1e-5, counter="blt", every=20)
+    parameters = {"delta": 1e-5, "counter": "blt", "every": 20, "calibration": "tight"}
+    agent = tacit.agent(name, epsilon=100.0, **parameters)
     found = tacit.Experiment(
         problem=problem, agent=agent, episodes=4000, checkpoints=8, runs=2
     ).run()

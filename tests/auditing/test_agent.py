@@ -48,9 +48,12 @@ def test_no_private_agent_is_refuted(name: str) -> None:
     found = audit(made(name), smallest(name), trials=1000 if bound.guarantee.mu is None else 200)
     assert found.verdict != "violated"
     assert all(report.distance > 0.9 for report in found.reports)
-    assert all(report.claimed_epsilon >= 0.99 for report in found.reports)
+    published = getattr(made(name), "published", False)  # whose noise may be more than is needed
+    least = 0.0 if published else 0.99
+    assert all(report.claimed_epsilon > least for report in found.reports)
 
 
+GAUSSIAN_TREELESS = {"delta": DELTA, "counter": "toeplitz", "calibration": "tight"}
 VARIANTS = {
     "ldp-obi, gaussian": ("ldp-obi", {"randomizer": "gaussian", "delta": DELTA}, PROBLEM),
     "ldp-obi, bounded": ("ldp-obi", {"randomizer": "bounded", "delta": 0.1}, PROBLEM),
@@ -63,7 +66,7 @@ VARIANTS = {
     "tacit-linear, answered": ("tacit-linear", {"sums": "answered"}, LINEAR),
     "private-linopt-vi, local": ("private-linopt-vi", {"model": "local"}, PROBLEM),
     "private-linopt-vi, honaker": ("private-linopt-vi", {"counter": "honaker"}, PROBLEM),
-    "pucb, gaussian": ("pucb", {"delta": DELTA, "counter": "toeplitz"}, PROBLEM),
+    "pucb, gaussian": ("pucb", GAUSSIAN_TREELESS, PROBLEM),
     "tacit-joint, blt": ("tacit-joint", {"counter": "blt"}, PROBLEM),
     "ldp-ucrl-vtr, index": ("ldp-ucrl-vtr", {"statistic": "index"}, PROBLEM),
     "tacit-search, local": ("tacit-search", {"model": "local"}, cart_pole()),

@@ -83,7 +83,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "guarantee mixture, paper": (
         "guarantee remap-walk private-linopt-vi --epsilon 5 -A calibration=paper --json",
     ),
-    "guarantee control": ("guarantee lq-scalar private-ofu-rl --epsilon 5 --json",),
+    "guarantee control": (f"guarantee lq-scalar private-ofu-rl --epsilon 5 {TIGHT} --json",),
     "guarantee search": ("guarantee cart-pole tacit-search --epsilon 5 --json",),
     "guarantee --diff": (
         f"run random-mdp ldp-obi {SMALL} --epsilon 9 {TIGHT} --out one {FEW}",

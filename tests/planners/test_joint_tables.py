@@ -26,7 +26,7 @@ class TestPucb(PlannerContract):
     named: ClassVar[str] = "pucb"
 
     def agent(self) -> Agent:
-        return make_agent(self.named, epsilon=200.0, delta=1e-5)
+        return make_agent(self.named, epsilon=200.0, delta=1e-5, calibration="tight")
 
     def problem(self) -> Problem:
         return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)
@@ -65,7 +65,7 @@ def exact_release(problem: Problem, users: float) -> Release:
 @pytest.mark.parametrize("name", ["pucb", "private-ucb-vi", "dp-ucbvi"])
 def test_with_many_exact_counts_the_plan_is_optimal(name: str) -> None:
     problem = make_problem("river-swim", states=4, horizon=6)
-    bound = make_agent(name, epsilon=1.0).bind(problem.task(1000))
+    bound = make_agent(name, epsilon=1.0, calibration="tight").bind(problem.task(1000))
     release = exact_release(problem, 1e12)
     found = bound.planner.plan(bound.task, release, no_questions, None, streams())
     assert problem.value(found.policy) == pytest.approx(problem.optimal_value(), rel=1e-6)
@@ -73,7 +73,10 @@ def test_with_many_exact_counts_the_plan_is_optimal(name: str) -> None:
 
 def test_policy_optimisation_ends_at_the_optimum_and_takes_one_step_per_user() -> None:
     problem = make_problem("river-swim", states=4, horizon=6)
-    K, agent = 100_000, make_agent("private-ucb-po", epsilon=1.0, bonus_scale=0.0)
+    K, agent = (
+        100_000,
+        make_agent("private-ucb-po", epsilon=1.0, bonus_scale=0.0, calibration="tight"),
+    )
     bound = agent.bind(problem.task(K))
     policies = {}
     for steps in (10, 100):

@@ -86,6 +86,13 @@ class TestPrivateOfu(LinearContract):
     subject: ClassVar[type] = OfuPlanner
 
     def agent(self) -> Agent:
+        return make_agent("private-ofu-rl", epsilon=1e4, calibration="tight")
+
+
+class TestPrivateOfuPublished(LinearContract):
+    subject: ClassVar[type] = OfuPlanner
+
+    def agent(self) -> Agent:
         return make_agent("private-ofu-rl", epsilon=1e4)
 
 
@@ -233,7 +240,7 @@ class Leaky(Agent):
     planted: bool = True
 
     def bind(self, task: Task) -> BoundAgent:
-        bound = make_agent("private-ofu-rl", epsilon=1e4).bind(task)
+        bound = make_agent("private-ofu-rl", epsilon=1e4, calibration="tight").bind(task)
         spy, honest = bound.privatizer, bound.planner
         spy.__class__ = Spying
         planner = RawRadius(honest.ridge, beta=honest.beta)

@@ -2,18 +2,20 @@
 
 All count visits, rewards and transitions in one table per stage, through a continual counter, and
 plan with a bonus for sampling and for noise. The papers add Laplace noise through a tree, which is
-purely epsilon-private; a delta > 0 makes it Gaussian, which needs far less of it.
+purely epsilon-private, and release after every user. Tight calibration takes a delta > 0 as well,
+which makes the noise Gaussian: far less of it is needed. The papers leave beta open.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tacit.agents import paper_constants
 from tacit.agents.base import Ranges, TableAgent
-from tacit.agents.published import CountedAgent
+from tacit.agents.published import Calibration, CountedAgent
 from tacit.errors import InvalidInput
 from tacit.learner import BoundAgent
 from tacit.planners.joint_tables import (
@@ -24,7 +26,8 @@ from tacit.planners.joint_tables import (
     PucbPlanner,
 )
 from tacit.privacy.counters import strategy
-from tacit.privacy.joint.counted import CountedSums
+from tacit.privacy.joint.batched import SumsKind
+from tacit.privacy.joint.counted import CountedSums, counted_noise
 from tacit.schedules import Every
 from tacit.statistics.counts import VisitCounts
 from tacit.task.task import Task
@@ -34,12 +37,19 @@ from tacit.task.task import Task
 class _JointTable(TableAgent, CountedAgent):
     """What the four share: their parameters, the statistic and the noise."""
 
+    calibrations: ClassVar[Mapping[Calibration, str]] = {
+        "corrected": "Laplace noise as published, raised to what (6H-2) cells and the nodes of one "
+        "user need; bounds on the noise grow with it",
+        "paper": "Laplace noise and bonus as published: about twice the epsilon that is asked for",
+        "tight": "the least noise, Gaussian with a delta; caps H-h+1 and a small bonus scale",
+    }
     ranges: ClassVar[Ranges] = {"delta": {"low": 0.0, "high": 1.0, "high_open": True}}
     default_scale: ClassVar[float] = 0.001
+    page: ClassVar[str]
+    """In docs/papers, where this algorithm is."""
     planner: ClassVar[type[JointTablePlanner]]
 
     delta: float = 0.0
-    calibration: Literal["tight", "paper"] = "tight"
     counter: Literal["tree", "honaker", "toeplitz", "normalised", "blt"] = "tree"
     bonus_scale: float | None = None
     beta: float = 0.1
@@ -58,7 +68,8 @@ class _JointTable(TableAgent, CountedAgent):
                 f"{self.counter}: leave counter out, or give a delta > 0"
             )
 
-    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
+    def _planner(self, task: Task, factor: float, **more: Any) -> JointTablePlanner:
+        """The planner for noise that is so many times the published."""
         return self.planner(
             bonus_scale=self.scale,
             beta=self.beta,
@@ -67,34 +78,41 @@ class _JointTable(TableAgent, CountedAgent):
             **more,
         )
 
+    def _published_scale(self, task: Task) -> float:
+        levels = max(1, math.ceil(math.log2(task.users)))
+        return paper_constants.tabular_joint(task.horizon, self.epsilon, levels)
+
+    def _factor(self, scale: float, task: Task) -> float:
+        """How many times the published noise this is; 1 where none is published."""
+        return scale / self._published_scale(task) if self.published else 1.0
+
     def fitted(self, task: Task) -> BoundAgent:
         """Noisy counts of every stage, a release after every ``every`` users."""
         statistic = VisitCounts(task, pooled=False)
-        scale = None
-        if self.published:
-            levels = max(1, math.ceil(math.log2(task.users)))
-            scale = paper_constants.tabular_joint(task.horizon, self.epsilon, levels)
+        counter, batch = strategy(self.counter, self.releases(task)), min(self.every, task.users)
+        kind: SumsKind = "gaussian" if self.delta > 0.0 else "laplace"
+        scale = self._published_scale(task) if self.published else None
+        if scale is not None and self.corrected:
+            least = counted_noise(statistic, task, counter, batch, *self.requested(), kind)
+            scale = max(scale, least)
         privatizer = CountedSums(
-            statistic,
-            task,
-            strategy(self.counter, self.releases(task)),
-            scale,
-            kind="gaussian" if self.delta > 0.0 else "laplace",
-            batch=min(self.every, task.users),
-            requested=self.requested(),
+            statistic, task, counter, scale, kind=kind, batch=batch, requested=self.requested()
         )
-        return BoundAgent(task, statistic, privatizer, self._planner(task), Every(self.every))
+        planner = self._planner(task, self._factor(privatizer.scale, task))
+        return BoundAgent(task, statistic, privatizer, planner, Every(self.every))
 
     def notes(self, task: Task) -> tuple[str, ...]:
-        """How many visits the bonus asks for."""
+        """How many visits the bonus asks for, and what was corrected."""
         bound = self.bind(task)
         assert isinstance(bound.planner, JointTablePlanner)
+        assert isinstance(bound.privatizer, CountedSums)
         needed = bound.planner.break_even(task, bound.privatizer.law(1), float(task.horizon))
         when = "never" if needed is None else f"after {needed:,} visits"
         return (
             f"bonus scale {self.scale:g}: the bonus of a pair (s, a) at a stage falls below the "
             f"largest possible value H = {task.horizon} {when}; {task.users:,} users are planned",
             "every stage has tables of its own, as published, also where stages are declared alike",
+            *self.raised(self._factor(bound.privatizer.scale, task), f"{self.page}#e1"),
         )
 
 
@@ -106,21 +124,23 @@ class PUCB(_JointTable):
 
     Attributes:
         epsilon: privacy asked for.
-        delta: 0 for Laplace noise and pure privacy, as published; above 0 for Gaussian noise.
-        calibration: "tight": least noise, and a bonus for the noise that is added; "paper": as
-            published.
+        delta: 0 for Laplace noise and pure privacy, as published; above 0 for Gaussian noise (tight
+            only).
+        calibration: "corrected", "paper" or "tight".
         counter: how running sums are released: tree, honaker, toeplitz, normalised or blt; Laplace
             noise goes through a tree.
-        bonus_scale: c, multiplies every width; None for 0.001 (paper: 1, the theorem).
+        bonus_scale: c, multiplies every width; None for 1, the theorem (tight: 0.001).
         beta: failure probability.
         every: users between two releases.
     """
 
     name: ClassVar[str] = "pucb"
+    page: ClassVar[str] = "docs/papers/pucb.md"
     planner: ClassVar[type[JointTablePlanner]] = PucbPlanner
 
-    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
-        return super()._planner(task, epsilon=self.epsilon if self.published else None, **more)
+    def _planner(self, task: Task, factor: float, **more: Any) -> JointTablePlanner:
+        epsilon = self.epsilon / factor if self.published else None
+        return super()._planner(task, factor, epsilon=epsilon, **more)
 
 
 @dataclass(frozen=True)
@@ -131,6 +151,7 @@ class PrivateUcbVI(_JointTable):
     """
 
     name: ClassVar[str] = "private-ucb-vi"
+    page: ClassVar[str] = "docs/papers/private_ucb.md"
     planner: ClassVar[type[JointTablePlanner]] = PrivateUcbPlanner
 
 
@@ -145,11 +166,13 @@ class PrivateUcbPO(_JointTable):
     """
 
     name: ClassVar[str] = "private-ucb-po"
+    page: ClassVar[str] = "docs/papers/private_ucb.md"
     planner: ClassVar[type[JointTablePlanner]] = PrivateUcbMirrorPlanner
     rate: Literal["paper", "tight"] | None = None
 
-    def _planner(self, task: Task, **more: Any) -> JointTablePlanner:
-        return super()._planner(task, rate=self.rate or self.calibration, **more)
+    def _planner(self, task: Task, factor: float, **more: Any) -> JointTablePlanner:
+        rate = self.rate or ("paper" if self.published else "tight")
+        return super()._planner(task, factor, rate=rate, **more)
 
 
 @dataclass(frozen=True)
@@ -157,9 +180,10 @@ class DpUCBVI(_JointTable):
     """Bernstein bonuses on counts that were made consistent.
 
     Qiao and Wang 2023, docs/papers/dp_ucbvi.md. Parameters are those of pucb, with 0.0001 for
-    the bonus scale of None.
+    the bonus scale of None (tight).
     """
 
     name: ClassVar[str] = "dp-ucbvi"
+    page: ClassVar[str] = "docs/papers/dp_ucbvi.md"
     default_scale: ClassVar[float] = 0.0001
     planner: ClassVar[type[JointTablePlanner]] = DpUcbviPlanner

@@ -126,8 +126,8 @@ class PucbPlanner(JointTablePlanner):
     pairs with N < 2 E are unknown.
 
     Attributes:
-        epsilon: for the published E = (3 / eps) H ln((2 S A H + S^2 A H) / beta) ln(K)^(5/2); None
-            where E comes from the law of the noise.
+        epsilon: for the published E = (3 / eps) H ln((2 S A H + S^2 A H) / beta) ln(K)^(5/2), over
+            the factor by which noise was raised; None where E comes from the law of the noise.
     """
 
     epsilon: float | None
