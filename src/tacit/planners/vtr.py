@@ -104,12 +104,13 @@ def mirror_descent(
 
     At first all actions that are ``allowed`` (1, else 0) weigh the same.
     """
-    weights = allowed / allowed.sum(axis=2, keepdims=True)
-    logits: Array = np.where(allowed > 0.0, 0.0, -np.inf)
-    if previous is not None:
-        served = release.users - int(previous.context["users"])
-        logits = np.array(previous.context["logits"])
-        mirror_step(logits, previous.context["Q"], served * step_sizes(task, rate), weights)
+    if previous is None:
+        equal: Array = allowed / allowed.sum(axis=2, keepdims=True)
+        return equal, np.where(allowed > 0.0, 0.0, -np.inf)
+    served = release.users - int(previous.context["users"])
+    logits = np.array(previous.context["logits"])
+    weights = np.empty_like(logits)
+    mirror_step(logits, previous.context["Q"], served * step_sizes(task, rate), weights)
     return weights, logits
 
 

@@ -264,27 +264,28 @@ class TabularMDP(Problem):
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy that does not fit: wrong kind, wrong shape, unknown actions."""
         table: npt.NDArray[Any]
-        wanted = {"horizon": self.horizon, **self.sizes}
+        names: tuple[str, ...] = ("horizon", "states", "actions")
         if isinstance(policy, TabularPolicy):
-            del wanted["actions"]
-            table = policy.actions
+            table, names = policy.actions, names[:2]
         elif isinstance(policy, StochasticPolicy):
             table = policy.probabilities
         else:
             raise InvalidInput(
                 f"{self.name} needs a TabularPolicy or a StochasticPolicy, got {type(policy)}"
             )
-        if table.shape != tuple(wanted.values()):
+        sizes = (self.horizon, self.states, self.actions)[: len(names)]
+        if table.shape != sizes:
             raise InvalidInput(
                 f"the policy has shape {list(table.shape)}, but {self.name} needs "
-                f"[{', '.join(wanted)}] = {list(wanted.values())}"
+                f"[{', '.join(names)}] = {list(sizes)}"
             )
-        low, high = table.min(), table.max()
-        if isinstance(policy, TabularPolicy) and not 0 <= low <= high < self.actions:
-            raise InvalidInput(
-                f"the policy plays action {low if low < 0 else high}, but {self.name} has actions "
-                f"0 to {self.actions - 1}"
-            )
+        if isinstance(policy, TabularPolicy):
+            low, high = table.min(), table.max()
+            if low < 0 or high >= self.actions:
+                raise InvalidInput(
+                    f"the policy plays action {low if low < 0 else high}, but {self.name} has "
+                    f"actions 0 to {self.actions - 1}"
+                )
         check_allowed(policy, self.pairs)
 
     def environment(self) -> TabularEnv:
