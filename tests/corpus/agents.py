@@ -19,7 +19,7 @@ from tacit.auditing.agent import AgentAudit
 from tacit.learner import BoundAgent
 from tacit.privacy.finite.bits import BinaryResponse, UnaryEncoding
 from tacit.privacy.finite.subset import SubsetSelection, _calibrated
-from tacit.privacy.local.response import PooledResponse
+from tacit.privacy.local.response import LocalResponse, PooledResponse
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.problems.base import Problem
 from tacit.task.task import Task
@@ -129,15 +129,16 @@ def as_it_is(right: Agent) -> Agent:
     return right
 
 
-def adds_laplace(name: str) -> bool:
-    """Whose ratios are seldom large: what tells them apart takes more trials."""
+def adds_to_many_cells(name: str) -> bool:
+    """Laplace noise and bits: ratios are seldom large, and what tells them apart takes trials."""
     bound = small.bound_to(small.made(name), small.smallest(name))
-    return getattr(bound.privatizer, "kind", None) == "laplace"
+    pure = getattr(bound.privatizer, "kind", None) == "laplace"
+    return pure or isinstance(bound.privatizer, LocalResponse)
 
 
 def problem_for(name: str) -> Problem:
     """Where few trials are enough."""
-    return small.ONE_STEP if adds_laplace(name) else small.smallest(name)
+    return small.ONE_STEP if adds_to_many_cells(name) else small.smallest(name)
 
 
 @functools.cache
@@ -150,13 +151,13 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
     tree splits epsilon over more draws, and all of them must fall far out at once to be decisive.
     """
     gaussian = small.bound_to(small.made(name), small.smallest(name)).guarantee.mu is not None
-    laplace, times = adds_laplace(name), 1
+    many, times = adds_to_many_cells(name), 1
     right: Any = small.made(name, 8.0 if gaussian else 2.0)
-    one_release = laplace and hasattr(right, "every")
+    one_release = many and hasattr(right, "every")
     if one_release:
         right = dataclasses.replace(right, every=3)
     if getattr(wrap, "comes_back", True):  # often enough for few trials to show it
-        times = 3 if laplace else 2
+        times = 3 if many else 2
         if name in ("tacit-control", "tacit-search"):
             times = 10  # the first batch is a fifth of all users; two directions cancel out
     return tacit.audit(
@@ -164,7 +165,7 @@ def audited(wrap: Callable[[Agent], Agent], name: str) -> AgentAudit:
         wrap(right),
         participations=times,
         secure=False,
-        trials=3000 if one_release else 6000 if laplace else 200 if gaussian else 1000,
+        trials=3000 if one_release else 6000 if many else 200 if gaussian else 1000,
         confidence=0.999,
         seconds=1e6,
     )
