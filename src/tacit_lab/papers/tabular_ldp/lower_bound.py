@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from tacit.bounds.tabular import theorem_2
 from tacit.util.intervals import Interval, mean_interval
 from tacit_lab.figures import draw
 from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Named, Runs, Size
@@ -19,7 +20,7 @@ from tacit_lab.figures.judge import judged, judging, together
 STATES, ACTIONS, HORIZON = 15, 3, 7
 """The tree of the paper's drawing, with the shortest horizon allowed."""
 
-DEPTH, LEAVES = 3, 9
+LEAVES = 9
 EPSILONS = (0.2, 2.0)
 BLIND = 4 * (1 - 1 / (LEAVES * ACTIONS))
 """Regret of uniform actions over the bound: the gap times (H - d) K (1 - 1/(LA)), exactly."""
@@ -31,9 +32,10 @@ PRIVATE: dict[str, dict[str, Any]] = {"ldp-obi": {"calibration": "paper"}, "taci
 
 
 def bound(epsilon: float, users: int) -> float:
-    """(H - d) sqrt(K L A) / (64 sqrt2 min{e^epsilon - 1, 1/2}) (docs/papers/tabular_ldp.md#e10)."""
-    strength = min(math.expm1(min(epsilon, 1.0)), 0.5)
-    return (HORIZON - DEPTH) * math.sqrt(users * LEAVES * ACTIONS) / (64 * math.sqrt(2) * strength)
+    """What Theorem 2 says of this tree (docs/papers/tabular_ldp.md#e10)."""
+    value = theorem_2((HORIZON, STATES, ACTIONS), users, epsilon)
+    assert value is not None, "at least ten users are enough for both epsilons"
+    return value
 
 
 def _users(size: Size) -> list[int]:
