@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import tacit
 from tacit.agents.catalogue import from_people
 from tacit.bounds import THEOREMS, theorem
 from tacit.bounds.regret import PROOFS
@@ -55,3 +56,12 @@ def test_orders_have_the_exponents_that_are_stated(name: str) -> None:
         slope = math.log10(order(10**6, 1e-30) / order(10**6, 1e-29))
         assert -slope == pytest.approx(bound.privacy, abs=1e-3)
     assert bound.lower is None or bound.lower(Scope(6, 2, 20, 10**9, 12, 1.0, 1e-5)) > 0
+
+
+def test_an_order_is_not_called_a_bound() -> None:
+    """Constant 1 is nobody's theorem, and the sentence must not promise it."""
+    order = tacit.bound("river-swim", tacit.agent("ucb-vi"), 10**5)
+    assert order.kind == "order" and "at most" not in order.statement()
+    assert "of order" in order.statement() and "not a number of the theorem" in order.statement()
+    proof = tacit.bound("random-mdp", tacit.agent("ldp-obi", epsilon=2.0), 10**5)
+    assert proof.kind == "proof" and "at most" in proof.statement() and "says" in proof.statement()

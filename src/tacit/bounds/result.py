@@ -67,9 +67,10 @@ class RegretBound:
             if not self.worst_exact:
                 worst = f"no policy loses more than {self.worst:.3g}"
             sure = "" if self.failure is None else f" with probability {1 - self.failure:g}"
+            size = "of order" if self.kind == "order" else "at most"
             text = (
-                f"Regret: at most {self.upper:.3g} after {self.episodes:,} episodes{sure}, "
-                f"by {self.theorem}: {KINDS[self.kind]}; "
+                f"Regret: {size} {self.upper:.3g} after {self.episodes:,} episodes{sure}, says "
+                f"{self.theorem} ({KINDS[self.kind]}); "
                 f"{'vacuous, as ' if self.vacuous else ''}{worst}."
             )
         if self.lower is not None:
