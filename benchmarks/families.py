@@ -12,13 +12,14 @@ from typing import Any
 import tacit
 
 DELTA = {"epsilon": 1.0, "delta": 1e-5}
+TIGHT = {"calibration": "tight"}
 SWIM = {"kernel": "vtr"}
 CASES: list[tuple[str, dict[str, Any], str, dict[str, Any], int]] = [
-    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ucrl-vtr", {}, 2000),
-    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ucrl-vtr", {"every": 20}, 20_000),
-    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ldp-ucrl-vtr", DELTA, 2000),
-    ("river-swim", {"states": 5, "horizon": 10, **SWIM}, "ucrl-vtr", {}, 500),
-    ("river-swim", {"states": 5, "horizon": 10, **SWIM}, "ucrl-vtr", {"every": 20}, 5000),
+    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ucrl-vtr", TIGHT, 2000),
+    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ucrl-vtr", {"every": 20, **TIGHT}, 20_000),
+    ("river-swim", {"states": 3, "horizon": 6, **SWIM}, "ldp-ucrl-vtr", {**DELTA, **TIGHT}, 2000),
+    ("river-swim", {"states": 5, "horizon": 10, **SWIM}, "ucrl-vtr", TIGHT, 500),
+    ("river-swim", {"states": 5, "horizon": 10, **SWIM}, "ucrl-vtr", {"every": 20, **TIGHT}, 5000),
     ("remap-walk", {}, "tacit-joint", DELTA, 10_000),
     ("synthetic-linear", {}, "tacit-linear", DELTA, 50_000),
     ("synthetic-linear", {}, "dp-lsvi-batch", DELTA, 50_000),

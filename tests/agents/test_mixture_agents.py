@@ -13,6 +13,8 @@ from tacit.learner import drive
 from tacit.privacy import Exact, ZeroNoise, accounting
 from tacit.streams import planner_streams
 
+TIGHT = {"calibration": "tight"}
+
 
 def river(states: int, horizon: int | None = None, over: bool = True, **more):
     H = horizon or 2 * states
@@ -56,7 +58,7 @@ def test_paper_mode_prints_the_true_epsilon(states, epsilon, delta, sigma, true)
 )
 def test_tight_noise_is_that_of_the_spec(statistic, states, epsilon, delta, sigma) -> None:
     """docs/papers/mixture_ldp.md#noise-scales, "clipped" and "one-hots"."""
-    agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, statistic=statistic)
+    agent = tacit.agent("ldp-ucrl-vtr", epsilon=epsilon, delta=delta, statistic=statistic, **TIGHT)
     said = tacit.guarantee(river(states), agent, 100)
     assert said.noise["std at weight 1"] == pytest.approx(sigma, abs=6e-4)
     assert said.epsilon == pytest.approx(epsilon, rel=1e-6) and said.epsilon <= epsilon
@@ -72,7 +74,7 @@ def test_tight_noise_is_that_of_the_spec(statistic, states, epsilon, delta, sigm
 def test_joint_noise_is_that_of_the_spec(problem, p1, p2, r) -> None:
     """docs/papers/mixture_jdp.md#noise-scales: noise of a node at h = 1, tight columns."""
     parameters = {"states": 5, "horizon": 10} if problem == "river-swim" else {}
-    agent = tacit.agent("private-linopt-vi", epsilon=1.0, centre=False)
+    agent = tacit.agent("private-linopt-vi", epsilon=1.0, centre=False, **TIGHT)
     bound = bind(tacit.problem(problem, **parameters), agent, 10_000)
     a_over_mu = math.sqrt(14) / accounting.gaussian_mu(1.0, 1e-5)
     scales = bound.statistic.scales
@@ -133,8 +135,8 @@ def test_without_noise_a_private_agent_is_its_plain_one(
     private, plain, parameters, reveal, problem
 ) -> None:
     truth = tacit.problem(problem, horizon=3)
-    noisy = bind(truth, tacit.agent(private, epsilon=1.0, **parameters), 40)
-    exact = bind(truth, tacit.agent(plain, **parameters), 40)
+    noisy = bind(truth, tacit.agent(private, epsilon=1.0, **parameters, **TIGHT), 40)
+    exact = bind(truth, tacit.agent(plain, **parameters, **TIGHT), 40)
     silent = dataclasses.replace(noisy, privatizer=Exact(noisy.statistic, noisy.task))
     assert policies(silent, truth) == policies(exact, truth)
 
@@ -142,15 +144,17 @@ def test_without_noise_a_private_agent_is_its_plain_one(
 @pytest.mark.parametrize("problem", ["remap-walk", "random-mdp"])
 def test_with_the_reward_revealed_linopt_is_ucrl(problem: str) -> None:
     truth = tacit.problem(problem, horizon=3)
-    told = bind(truth, tacit.agent("linopt-vi"), 40, reveal=["reward"])
-    assert policies(told, truth) == policies(bind(truth, tacit.agent("ucrl-vtr"), 40), truth)
-    untold = bind(truth, tacit.agent("linopt-vi"), 40)
+    told = bind(truth, tacit.agent("linopt-vi", **TIGHT), 40, reveal=["reward"])
+    assert policies(told, truth) == policies(
+        bind(truth, tacit.agent("ucrl-vtr", **TIGHT), 40), truth
+    )
+    untold = bind(truth, tacit.agent("linopt-vi", **TIGHT), 40)
     assert policies(untold, truth) != policies(told, truth)
 
 
 def test_ucrl_vtr_learns_and_paper_noise_drowns_it() -> None:
     problem = river(3)
-    plain = tacit.simulate(problem, tacit.agent("ucrl-vtr", every=5), 1500, runs=2, seed=3)
+    plain = tacit.simulate(problem, tacit.agent("ucrl-vtr", every=5, **TIGHT), 1500, runs=2, seed=3)
     uniform = problem.optimal_value() - problem.baseline()[1]
     assert plain.regret[:, -1].mean() < 0.25 * uniform * 1500
     agent = tacit.agent("ldp-ucrl-vtr", epsilon=10.0, delta=0.1, calibration="paper", every=5)
@@ -192,6 +196,13 @@ def test_the_widths_of_the_paper_are_those_of_the_spec() -> None:
             {"epsilon": 1.0, "calibration": "paper", "statistic": "index"},
             "full Gram matrices",
         ),
+        ("ucrl-vtr", {"statistic": "block"}, "full Gram matrices"),
+        ("ucrl-vtr", {"radius": "half"}, "one of theorem, experiment"),
+        (
+            "private-linopt-po",
+            {"epsilon": 1.0, "calibration": "tight", "norm": "remark"},
+            "leave it out",
+        ),
         ("private-linopt-vi", {"epsilon": 1.0, "counter": "abacus"}, "one of tree, honaker"),
         (
             "private-linopt-vi",
@@ -221,5 +232,5 @@ def test_horizon_one_goes_to_the_bandit() -> None:
 
 def test_large_epsilon_needs_no_case_of_its_own() -> None:
     """The classical Gaussian bound fails from epsilon = 2 H on (docs/papers/mixture_ldp.md#e12)."""
-    agent = tacit.agent("ldp-ucrl-vtr", epsilon=30.0, delta=0.01)
+    agent = tacit.agent("ldp-ucrl-vtr", epsilon=30.0, delta=0.01, **TIGHT)
     assert tacit.guarantee(river(3), agent, 100).epsilon == pytest.approx(30.0, rel=1e-6)

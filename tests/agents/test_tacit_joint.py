@@ -22,15 +22,23 @@ from tacit.statistics.first_visits import FirstVisits
 from tacit.streams import planner_streams
 from tacit.task.participation import Participation
 
+TIGHT = {"calibration": "tight"}
 AGENTS = {
+    "published": ("ucrl-vtr", {"bonus_scale": 0.01}),
+    "published radius": ("ucrl-vtr", {"radius": "theorem", "bonus_scale": 1e-3, "every": 3}),
+    "published widths": ("linopt-vi", {"bonus_scale": 0.01}),
+    "published noise": (
+        "ldp-ucrl-vtr",
+        {"epsilon": 1e5, "radius": "experiment", "bonus_scale": 1e-4},
+    ),
     "tacit-joint": ("tacit-joint", {"epsilon": 50.0, "first": 5}),
     "tree": ("tacit-joint", {"epsilon": 50.0, "first": 5, "counter": "tree"}),
-    "ucrl-vtr": ("ucrl-vtr", {"every": 7}),
-    "ldp": ("ldp-ucrl-vtr", {"epsilon": 5.0}),
-    "ldp index": ("ldp-ucrl-vtr", {"epsilon": 5.0, "statistic": "index"}),
-    "joint": ("private-linopt-vi", {"epsilon": 5.0, "every": 6, "counter": "honaker"}),
-    "policy optimisation": ("private-linopt-po", {"epsilon": 5.0, "every": 9}),
-    "plain policy optimisation": ("linopt-po", {"every": 4, "statistic": "block"}),
+    "ucrl-vtr": ("ucrl-vtr", {"every": 7, **TIGHT}),
+    "ldp": ("ldp-ucrl-vtr", {"epsilon": 5.0, **TIGHT}),
+    "ldp index": ("ldp-ucrl-vtr", {"epsilon": 5.0, "statistic": "index", **TIGHT}),
+    "joint": ("private-linopt-vi", {"epsilon": 5.0, "every": 6, "counter": "honaker", **TIGHT}),
+    "policy optimisation": ("private-linopt-po", {"epsilon": 5.0, "every": 9, **TIGHT}),
+    "plain policy optimisation": ("linopt-po", {"every": 4, "statistic": "block", **TIGHT}),
 }
 PROBLEMS = {
     "table": tacit.problem("random-mdp", states=3, actions=2, horizon=3, seed=2),
@@ -67,7 +75,7 @@ def test_lazy_local_noise_is_aggregated_in_its_exact_law() -> None:
     On about 4,800 cells the median size is within 0.04 of a normal's (below 1e-3, fixed seeds).
     """
     problem = tacit.problem("river-swim", states=5, horizon=6)
-    agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, statistic="block", every=20)
+    agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, statistic="block", every=20, **TIGHT)
     bound = bind(problem, agent, 10_000)
     assert isinstance(bound.privatizer, LocalWeighted)
     ratios = []

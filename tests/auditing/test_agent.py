@@ -65,10 +65,18 @@ VARIANTS = {
     ),
     "tacit-linear, answered": ("tacit-linear", {"sums": "answered"}, LINEAR),
     "private-linopt-vi, local": ("private-linopt-vi", {"model": "local"}, PROBLEM),
-    "private-linopt-vi, honaker": ("private-linopt-vi", {"counter": "honaker"}, PROBLEM),
+    "private-linopt-vi, honaker": (
+        "private-linopt-vi",
+        {"counter": "honaker", "calibration": "tight"},
+        PROBLEM,
+    ),
     "pucb, gaussian": ("pucb", GAUSSIAN_TREELESS, PROBLEM),
     "tacit-joint, blt": ("tacit-joint", {"counter": "blt"}, PROBLEM),
-    "ldp-ucrl-vtr, index": ("ldp-ucrl-vtr", {"statistic": "index"}, PROBLEM),
+    "ldp-ucrl-vtr, index": (
+        "ldp-ucrl-vtr",
+        {"statistic": "index", "calibration": "tight"},
+        PROBLEM,
+    ),
     "tacit-search, local": ("tacit-search", {"model": "local"}, cart_pole()),
 }
 

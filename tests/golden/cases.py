@@ -118,9 +118,14 @@ class Case:
         return first and self.parameters == AGENTS[self.agent] and not self.reveal
 
     def make_agent(self) -> Any:
-        """The agent, in tight calibration unless the case says another: so it was recorded."""
+        """The agent, in tight calibration unless the case says another: so it was recorded.
+
+        As published the local ones' bonus was by default a tenth of the theorem's.
+        """
         takes = agents.entry(self.agent).parameters
-        usual = {"calibration": "tight"} if "calibration" in takes else {}
+        usual: dict[str, Any] = {"calibration": "tight"} if "calibration" in takes else {}
+        if self.agent in ("ldp-ucrl-vtr", "ldp-bandit"):
+            usual["bonus_scale"] = 0.1
         return tacit.agent(self.agent, **usual | dict(self.parameters))
 
 

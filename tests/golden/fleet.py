@@ -40,8 +40,10 @@ FLEETS: dict[str, dict[str, Any]] = {
         "calibration": "tight"
     },
     "ldp-psrl": {"name": "ldp-psrl", "epsilon": 5.0, "calibration": "tight"},
-    "private-linopt-vi": {"name": "private-linopt-vi", "epsilon": 50.0},
-    "private-linopt-po": {"name": "private-linopt-po", "epsilon": 50.0},
+    **{
+        name: {"name": name, "epsilon": 50.0, "calibration": "tight"}
+        for name in ("private-linopt-vi", "private-linopt-po")
+    },
     "tacit-joint": {"name": "tacit-joint", "epsilon": 4.0, "first": 30, "growth": 1.5},
     **{
         f"tacit-joint {counter}": {

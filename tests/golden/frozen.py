@@ -96,7 +96,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"run random-mdp tacit-joint {SMALL} --epsilon 4 -R participations=6 -R people=12 "
         f"-R law=bursts -R period=30d -R apart=20h {FEW}",
     ),
-    "run mixture": (f"run remap-walk private-linopt-vi --epsilon 50 {FEW}",),
+    "run mixture": (f"run remap-walk private-linopt-vi --epsilon 50 {TIGHT} {FEW}",),
     "run linear": (f"run synthetic-linear dp-lsvi-ucb++ --epsilon 500 --reveal reward {FEW}",),
     "run control": (f"run lq-scalar tacit-control --epsilon 50 {FEW}",),
     "run search": (f"run cart-pole tacit-search --epsilon 5 {FEW}",),

@@ -36,28 +36,32 @@ class TestValueTargeted(MixtureContract):
     subject: ClassVar[type] = ValueTargetedPlanner
 
     def agent(self) -> Agent:
-        return make_agent("ucrl-vtr", bonus_scale=0.01)
+        return make_agent("ucrl-vtr", bonus_scale=0.01, calibration="tight")
 
 
 class TestValueTargetedPrivate(MixtureContract):
     subject: ClassVar[type] = ValueTargetedPlanner
 
     def agent(self) -> Agent:
-        return make_agent("private-linopt-vi", epsilon=100.0, counter="toeplitz")
+        return make_agent(
+            "private-linopt-vi", epsilon=100.0, counter="toeplitz", calibration="tight"
+        )
 
 
 class TestMirror(MixtureContract):
     subject: ClassVar[type] = MirrorPlanner
 
     def agent(self) -> Agent:
-        return make_agent("private-linopt-po", epsilon=100.0, model="local", every=3)
+        return make_agent(
+            "private-linopt-po", epsilon=100.0, model="local", every=3, calibration="tight"
+        )
 
 
 class TestTransitions(PlannerContract):
     subject: ClassVar[type] = TransitionPlanner
 
     def agent(self) -> Agent:
-        return make_agent("ldp-ucrl-vtr", epsilon=10.0, statistic="index")
+        return make_agent("ldp-ucrl-vtr", epsilon=10.0, statistic="index", calibration="tight")
 
     def problem(self) -> Problem:
         return make_problem("random-mdp", states=3, actions=2, horizon=3, seed=4)

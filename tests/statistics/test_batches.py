@@ -34,7 +34,11 @@ CASES = {
     "JointCounts": (STAGES, "tacit-joint", {"epsilon": 5.0}),
     "MultiTargets": (MIXTURE, "tacit-joint", {"epsilon": 5.0}),
     "ValueTargets": (MIXTURE, "ucrl-vtr", {}),
-    "PolicyTransitions": (MIXTURE, "ldp-ucrl-vtr", {"epsilon": 5.0, "statistic": "index"}),
+    "PolicyTransitions": (
+        MIXTURE,
+        "ldp-ucrl-vtr",
+        {"epsilon": 5.0, "statistic": "index", "calibration": "tight"},
+    ),
     "ControlMoments": (SYSTEM, "certainty-equivalence", {}),
     "InstrumentedResponses": (SYSTEM, "tacit-control", {"epsilon": 50.0}),
     "WindowedReturn": (SEARCH, "tacit-search", {"epsilon": 5.0}),

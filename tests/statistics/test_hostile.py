@@ -72,7 +72,7 @@ class TestPolicyTransitions(StatisticContract):
     weighted = True
 
     def cases(self) -> dict[str, Case]:
-        return {"index": on(MIXTURE, "ldp-ucrl-vtr", statistic="index")}
+        return {"index": on(MIXTURE, "ldp-ucrl-vtr", statistic="index", calibration="tight")}
 
 
 class TestNothing(StatisticContract):
@@ -159,9 +159,13 @@ class TestValueTargets(StatisticContract):
 
     def cases(self) -> dict[str, Case]:
         return {
-            "central": on(MIXTURE, "private-linopt-vi"),
-            "local": on(MIXTURE, "ldp-ucrl-vtr"),
-            "bandit": on((MIXTURE[0], {"states": 10, "horizon": 1}), "ldp-bandit"),
+            "published": on(MIXTURE, "ldp-ucrl-vtr"),
+            "published sums": on(MIXTURE, "private-linopt-vi"),
+            "central": on(MIXTURE, "private-linopt-vi", calibration="tight"),
+            "local": on(MIXTURE, "ldp-ucrl-vtr", calibration="tight"),
+            "bandit": on(
+                (MIXTURE[0], {"states": 10, "horizon": 1}), "ldp-bandit", calibration="tight"
+            ),
         }
 
 

@@ -55,7 +55,7 @@ def test_a_publication_of_another_shape_is_refused(name: str, problem: str, fact
 
 
 def test_a_policy_of_another_shape_is_refused() -> None:
-    bound, publication = first("ldp-ucrl-vtr", "river-swim", statistic="index")
+    bound, publication = first("ldp-ucrl-vtr", "river-swim", statistic="index", calibration="tight")
     trajectory = bound.statistic.worst_pair()[0]
     contribute(bound, trajectory, publication)
     short = TabularPolicy(publication.policy.actions[:-1])

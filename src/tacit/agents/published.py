@@ -63,18 +63,13 @@ class PublishedPrivateAgent(PublishedAgent, PrivateAgent):
     calibration: Calibration = "corrected"
 
 
-class CountedAgent(PublishedPrivateAgent):
-    """One whose running sums are released after every so many users.
+class ScaledAgent(PublishedAgent):
+    """One whose bonus has a factor, which its subclasses put in order."""
 
-    What it has besides are parameters of its subclasses, which put them in an order.
-    """
-
-    batch_parameter: ClassVar[str | None] = "every"
-    default_scale: ClassVar[float]
+    default_scale: ClassVar[float] = 0.1
     """Factor of the bonus in tight calibration, unless chosen."""
 
     bonus_scale: float | None
-    every: int
 
     @property
     def scale(self) -> float:
@@ -82,6 +77,16 @@ class CountedAgent(PublishedPrivateAgent):
         if self.bonus_scale is not None:
             return self.bonus_scale
         return 1.0 if self.published else self.default_scale
+
+
+class CountedAgent(ScaledAgent, PublishedPrivateAgent):
+    """One whose running sums are released after every so many users.
+
+    What it has besides are parameters of its subclasses, which put them in an order.
+    """
+
+    batch_parameter: ClassVar[str | None] = "every"
+    every: int
 
     def releases(self, task: Task) -> int:
         """Releases with data: none is made after the last batch (docs/papers/mixture_jdp.md#e5)."""

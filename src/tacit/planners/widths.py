@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from tacit.arrays import Array
 from tacit.kernels.public.mixture import Widths
-from tacit.kernels.public.widths import fill_tight, paper_terms
+from tacit.kernels.public.widths import fill_paper, fill_tight
 from tacit.release import Release
-from tacit.task.features import RewardFeatures, TransitionFeatures, value_caps
+from tacit.task.features import Norm, RewardFeatures, TransitionFeatures, value_caps
 from tacit.task.task import Task
 
 
@@ -151,65 +151,124 @@ def _flat(scale: float, ridge: float, shift: Array, radius: Array) -> Widths:
     return Widths(float(scale), ridge, shift, zero, 0.0, zero, radius, infinite)
 
 
+Radius = Literal["theorem", "experiment"]
+"""Which of the two that the paper on local privacy has for its own algorithm and for UCRL-VTR."""
+
+
 @dataclass(frozen=True)
 class PaperLocal:
-    """LDP-UCRL-VTR as in the paper: shift 2 Gamma and the three terms of its proof.
+    """LDP-UCRL-VTR as in the paper: shift 2 Gamma, and a radius.
 
-    See docs/papers/mixture_ldp.md#radius.
+    Without noise Gamma is 0, and this is UCRL-VTR. See docs/papers/mixture_ldp.md#radius.
 
     Attributes:
         bonus_scale: c, the paper tunes it by grid search.
         beta: alpha of the paper.
+        radius: the three terms of the proof, or the one term of the experiment.
     """
 
     bonus_scale: float
     beta: float
+    radius: Radius = "theorem"
 
     def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Transitions have values up to V_1; rewards (the bandit) are rescaled to [-1, 1]."""
         p, r, _ = sums
         H, most = task.horizon, float(value_caps(task)[0])
-        p_shift, p_radius = self._terms(task, release, p.dimension, p.theta_norm, most)
-        r_shift, r_radius = self._terms(task, release, r.dimension, r.theta_norm / r.span, 1.0)
         return (
-            _flat(self.bonus_scale, 1.0, np.full(H - 1, p_shift), np.full(H - 1, p_radius)),
-            _flat(self.bonus_scale, 1.0, np.full(H, r_shift), np.full(H, r.span * r_radius)),
+            self._family(task, release, p.dimension, p.theta_norm, most, np.ones(H - 1)),
+            self._family(
+                task, release, r.dimension, r.theta_norm / r.span, 1.0, np.full(H, r.span)
+            ),
         )
 
-    def _terms(
-        self, task: Task, release: Release, d: int, theta: float, most: float
-    ) -> tuple[float, float]:
-        sigma = release.law.scale(next(iter(release.blocks)))
-        return paper_terms(
-            release.users, float(sigma), d, float(theta), most, task.horizon, float(self.beta)
+    def _family(
+        self, task: Task, release: Release, d: int, theta: float, most: float, spans: Array
+    ) -> Widths:
+        shift, fixed = np.zeros(len(spans)), np.zeros(len(spans))
+        if len(spans):
+            sigma = max((float(release.law.scale(block)) for block in release.blocks), default=0.0)
+            fill_paper(
+                release.users,
+                sigma,
+                d,
+                float(theta),
+                most,
+                task.horizon,
+                float(self.beta),
+                float(spans[0]),
+                self.radius == "experiment",
+                shift,
+                fixed,
+            )
+        return _flat(self.bonus_scale, 1.0, shift, fixed)
+
+
+@dataclass(frozen=True)
+class PaperExperiment:
+    """UCRL-VTR in the experiment: c sqrt(SA) + (H - h + 1) sqrt(2 log K + log det Lambda).
+
+    See docs/papers/mixture_ldp.md#ucrl-vtr. sqrt(SA) is the declared bound on the parameter, which
+    it is for a table; the paper has lambda = 1.
+
+    Attributes:
+        bonus_scale: c, of the first term alone; the paper tunes it by grid search.
+        beta: failure probability; None for 1 / K.
+        ridge: lambda.
+    """
+
+    bonus_scale: float
+    beta: float | None
+    ridge: float
+
+    def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
+        """They change with the determinant only; rewards are known."""
+        H, none = task.horizon, np.zeros(task.horizon)
+        first = self.bonus_scale * sums.transitions.theta_norm
+        transitions = Widths(
+            scale=1.0,
+            ridge=float(self.ridge),
+            shift=np.full(H - 1, float(self.ridge)),
+            spread=np.arange(H, 1.0, -1.0),
+            log=-2 * math.log(1.0 / max(task.users, 2) if self.beta is None else self.beta),
+            most=np.full(H - 1, np.inf),
+            fixed=np.full(H - 1, first),
+            direct=np.full(H - 1, np.inf),
         )
+        return transitions, _flat(1.0, float(self.ridge), none, none)
 
 
 @dataclass(frozen=True)
 class PaperJoint:
-    """Private-LinOpt as in the paper: shift 2 Sigma, widths beta_p and beta_r.
+    """LinOpt and Private-LinOpt as in the paper: widths beta_p and beta_r of its Lemma 3.1.
 
-    See docs/papers/mixture_jdp.md#regularizer and docs/papers/mixture_jdp.md#private-linopt.
+    With noise the shift is 2 Sigma, without it is lambda. See
+    docs/papers/mixture_jdp.md#regularizer and docs/papers/mixture_jdp.md#private-linopt.
 
     Attributes:
         bonus_scale: c; 1 is the theorem.
         beta: alpha of the paper.
-        node_std: noise of a node (or of one user) per unit norm Delta_x.
+        node_std: noise of a node (or of one user) per unit norm Delta_x; 0 for exact sums.
         terms: number m of noises assumed in a sum: levels of the tree, or K in the local model.
+        ridge: lambda, of exact sums.
+        norm: bound on the features of values: sqrt(d1) H of the "assumption", or H of the "remark".
     """
 
     bonus_scale: float
     beta: float
-    node_std: float
-    terms: int
+    node_std: float = 0.0
+    terms: int = 1
+    ridge: float = 1.0
+    norm: Norm = "assumption"
 
     def widths(self, task: Task, release: Release, sums: Sums) -> tuple[Widths, Widths]:
         """Constant over the run: the paper assumes all m noises at every k."""
         p, r, _ = sums
         H, K, d1 = task.horizon, task.users, p.dimension
-        p_norms = d1 * H**2, math.sqrt(d1) * H**2
+        d = d1 if self.norm == "assumption" else 1
+        p_norms = d * H**2, math.sqrt(d) * H**2
         return (
-            self._family(H - 1, K, H, d1, p_norms, H / 2, K * H**2),
+            self._family(H - 1, K, H, d1, p_norms, H / 2, K * H**2 * d / d1),
             self._family(H, K, H, r.dimension, (1.0, 1.0), 0.5, K / r.dimension),
         )
 
@@ -226,7 +285,8 @@ class PaperJoint:
         root, alpha = math.sqrt(self.terms) * self.node_std, self.beta
         largest = root * norms[0] * (4 * math.sqrt(d) + math.sqrt(8 * math.log(8 * K * H / alpha)))
         nu = root * norms[1] * (math.sqrt(d) + math.sqrt(2 * math.log(4 * K * H / alpha)))
-        radius = spread * math.sqrt(2 * math.log(H / alpha) + d * math.log1p(mass / largest))
-        radius += math.sqrt(3 * d * largest) + nu / math.sqrt(largest)
+        least, shift, most = (largest, 2, 3) if self.node_std else (float(self.ridge), 1, 1)
+        radius = spread * math.sqrt(2 * math.log(H / alpha) + d * math.log1p(mass / least))
+        radius += math.sqrt(most * d * least) + nu / math.sqrt(least)
         ones = np.ones(stages)
-        return _flat(self.bonus_scale, largest, 2 * largest * ones, radius * ones)
+        return _flat(self.bonus_scale, least, shift * least * ones, radius * ones)

@@ -27,7 +27,7 @@ FAMILIES = TargetSums._fields
 LEAST_SHARE = 2.0**-6
 """Noise never falls below this share of its declared size, however flat the public values are."""
 
-Scaling = Literal["split", "equal", "raw", "paper"]
+Scaling = Literal["split", "equal", "raw", "paper", "remark"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Shape:
             "equal": its norm (docs/papers/mixture_ldp.md#tight-noise); "raw": nothing, rewards in
             [-1, 1] (docs/papers/mixture_ldp.md#ldp-ucrl-vtr and
             docs/papers/mixture_ldp.md#bandit); "paper": Delta of
-            docs/papers/mixture_jdp.md#private-linopt.
+            docs/papers/mixture_jdp.md#private-linopt; "remark": the same for features of norm H
+            (docs/papers/mixture_jdp.md#norm).
     """
 
     whole: bool
@@ -57,7 +58,7 @@ class Shape:
     @property
     def off(self) -> float:
         """Weight of off-diagonal entries; the papers add equal noise on and off the diagonal."""
-        return 1.0 if self.scaling in ("raw", "paper") else distances.ISOMETRIC
+        return 1.0 if self.scaling in ("raw", "paper", "remark") else distances.ISOMETRIC
 
 
 class ValueTargets(base.BoundedSum, base.BatchStatistic):
@@ -114,8 +115,8 @@ class ValueTargets(base.BoundedSum, base.BatchStatistic):
         r_gram, r_target = ones / norm**2, ones / (norm * span)
         if kind == "raw":
             gram, target = np.ones(H - 1), np.ones(H - 1)
-        elif kind == "paper":
-            d1 = self.transitions.dimension
+        elif kind in ("paper", "remark"):
+            d1 = self.transitions.dimension if kind == "paper" else 1
             gram = np.full(H - 1, 1.0 / (d1 * H**2))
             target = np.full(H - 1, 1.0 / (math.sqrt(d1) * H**2))
             r_gram, r_target = ones, ones

@@ -20,6 +20,9 @@ from tacit.task.task import Task, table_sizes
 
 FeatureKind = Literal["one-hot", "box", "generic"]
 
+Norm = Literal["assumption", "remark"]
+"""Bound on |phi_V| in docs/papers/mixture_jdp.md#norm: sqrt(d1) H, or H."""
+
 
 @dataclass(frozen=True, eq=False)
 class TransitionFeatures:

@@ -155,7 +155,7 @@ def test_large_models_are_drawn_in_several_rounds(monkeypatch: pytest.MonkeyPatc
 
 def test_regressions_show_the_optimistic_value_and_say_so() -> None:
     task = SWIM.task(users=100)
-    bound = PrivateLinOptVI(1.0, every=10, statistic="block").bind(task)
+    bound = PrivateLinOptVI(1.0, calibration="tight", every=10, statistic="block").bind(task)
     V = np.zeros((7, 4))
     V[0] = [1.0, 2.0, 3.0, 6.0]
     actions = TabularPolicy(np.zeros((6, 4), dtype=np.int64))

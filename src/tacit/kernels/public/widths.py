@@ -54,6 +54,32 @@ def paper_terms(
 
 
 @kernel
+def fill_paper(
+    users: int,
+    sigma: float,
+    d: int,
+    theta: float,
+    most: float,
+    horizon: int,
+    alpha: float,
+    span: float,
+    experiment: bool,
+    shift: Array,
+    fixed: Array,
+) -> None:
+    """Shift and radius of every stage; the radius of the proof, or c = 1 of the experiment's.
+
+    The latter is d^(3/4) (H - h + 1)^(3/2) k^(1/4) for user k = users + 1
+    (docs/papers/mixture_ldp.md#radius).
+    """
+    shift[:], radius = paper_terms(users, sigma, d, theta, most, horizon, alpha)
+    for h in range(fixed.shape[0]):
+        fixed[h] = span * radius
+        if experiment:
+            fixed[h] = d**0.75 * (horizon - h) ** 1.5 * (users + 1) ** 0.25
+
+
+@kernel
 def stage_noise(noise_std: float, spread: Array, factor: Array, out: Array) -> None:
     """Std of the noise in a sum of every stage, natural units, from the sum of squared weights."""
     for h in range(out.shape[0]):

@@ -47,6 +47,12 @@ class WeightedSecret(Secret):
         self.spread: Array = np.zeros(len(sums))
 
 
+def weighted_noise(statistic: Statistic, task: Task, epsilon: float, delta: float) -> float:
+    """The least sigma for (epsilon, delta), whoever comes back."""
+    mu = accounting.gaussian_mu(epsilon, delta) / math.sqrt(task.participations)
+    return least_std(statistic.sensitivity("l2", Relation.REPLACE_ONE), mu)
+
+
 class LocalWeighted(LocalPrivatizer[WeightedSecret]):
     """Every user adds Gaussian noise of std sigma w_i to cell i and sends nothing where w_i = 0.
 
@@ -78,8 +84,7 @@ class LocalWeighted(LocalPrivatizer[WeightedSecret]):
         self._sensitivity = statistic.sensitivity("l2", Relation.REPLACE_ONE)
         times = task.participations
         if noise_std is None:
-            mu = accounting.gaussian_mu(*requested) / math.sqrt(times)
-            noise_std = least_std(self._sensitivity, mu)
+            noise_std = weighted_noise(statistic, task, *requested)
         self.noise_std = number(noise_std, "noise_std", low=0.0, low_open=True)
         require_coarse("noise", self.noise_std)
         self.least = FINE["gaussian"] * GRID / self.noise_std

@@ -20,7 +20,7 @@ from tacit.grid import STEPS
 from tacit.kernels import kernel
 from tacit.kernels.public.mixture import FamilyRegression, value_targeted_induction
 from tacit.kernels.public.planning import greedy
-from tacit.kernels.public.widths import fill_tight, paper_terms, stage_noise
+from tacit.kernels.public.widths import fill_paper, fill_tight, stage_noise
 from tacit.kernels.raw.rollout import Truth, rollout
 from tacit.kernels.raw.targets import (
     TargetFeatures,
@@ -30,7 +30,14 @@ from tacit.kernels.raw.targets import (
 )
 from tacit.learner import BoundAgent, Learner
 from tacit.planners.vtr import ValueTargetedPlanner
-from tacit.planners.widths import PaperLocal, TightWidths, block_theta
+from tacit.planners.widths import (
+    PaperExperiment,
+    PaperJoint,
+    PaperLocal,
+    TightWidths,
+    WidthRule,
+    block_theta,
+)
 from tacit.policies.tabular import TabularPolicy
 from tacit.privacy import Exact, Query, ZeroNoise
 from tacit.privacy.local.weighted import LocalWeighted, WeightedSecret
@@ -49,6 +56,10 @@ STEP = 1.0 / STEPS
 
 LEAST = LEAST_SHARE**0.5
 """Share of the declared reach below which nobody clips."""
+
+
+CONSTANT, TIGHT, THEOREM, EXPERIMENT = range(4)
+"""How widths follow from a release: not at all, or as the planner's rule."""
 
 
 class RawTargets(NamedTuple):
@@ -79,7 +90,7 @@ class WidthTerms(NamedTuple):
     shaped: bool  # whether noise and clipping follow the published reach
     every: int
     sizes: tuple[int, int, int, int]  # cells of one stage, by family
-    paper: bool
+    rule: int  # CONSTANT, TIGHT, THEOREM or EXPERIMENT
     alpha: float
     p: Family
     r: Family
@@ -145,11 +156,11 @@ def update_widths(terms: WidthTerms, public: PublicTargets) -> None:
         f = terms.p if family == 0 else terms.r
         widths = public.transitions.widths if family == 0 else public.rewards.widths
         _, ridge, shift, _, _, _, fixed, direct = widths
-        if terms.paper:
-            users, theta = public.clock[1], f.paper_theta
-            shift[:], radius = paper_terms(users, std, f.d, theta, f.most, H, terms.alpha)
-            fixed[:] = f.span * radius
-        else:
+        if terms.rule >= THEOREM:
+            users, theta, alpha = public.clock[1], f.paper_theta, terms.alpha
+            experiment = terms.rule == EXPERIMENT
+            fill_paper(users, std, f.d, theta, f.most, H, alpha, f.span, experiment, shift, fixed)
+        elif terms.rule == TIGHT:
             sums = public.transitions.sums if family == 0 else public.rewards.sums
             stages = shift.shape[0]
             gram, target = np.empty(stages), np.empty(stages)
@@ -235,8 +246,8 @@ class ValueTargetedRun(FusedRun):
         """Whether the loop has the planner's widths for this noise."""
         assert isinstance(agent.planner, ValueTargetedPlanner)
         rule = type(agent.planner.rule)
-        noisy = type(agent.privatizer) is not Exact
-        return rule is TightWidths or (rule is PaperLocal and noisy)
+        constant = rule in (PaperExperiment, PaperJoint) and type(agent.privatizer) is Exact
+        return rule in (TightWidths, PaperLocal) or constant
 
     def _episodes(self, uniforms: Array) -> None:
         value_targeted_episodes(
@@ -291,11 +302,17 @@ def _terms(agent: BoundAgent, statistic: ValueTargets, planner: ValueTargetedPla
         shaped=statistic.shape.public and noisy,
         every=int(agent.schedule.users),
         sizes=(sizes[0], sizes[1], sizes[2], sizes[3]),
-        paper=isinstance(rule, PaperLocal),
+        rule=_rule(rule),
         alpha=float(rule.beta) if isinstance(rule, PaperLocal) else 1.0,
         p=families[0],
         r=families[1],
     )
+
+
+def _rule(rule: WidthRule) -> int:
+    if isinstance(rule, PaperLocal):
+        return THEOREM if rule.radius == "theorem" else EXPERIMENT
+    return TIGHT if isinstance(rule, TightWidths) else CONSTANT
 
 
 def _raw(statistic: ValueTargets) -> RawTargets:
