@@ -33,15 +33,53 @@ def test_not_learning_and_smaller() -> None:
     assert judge.smaller("bent", "bent", "s")(found).holds is None
 
 
+def searched(name: str, panel: str, least: float, bend: float = 1.0) -> list:
+    """Runs of a whole grid, of which c = 0.01 has the least regret."""
+    return [
+        runs(
+            local.grid_key(name, c, panel),
+            times(least if c == 0.01 else least + 1.0),
+            **({} if bend == 1.0 else {"power": bend}),
+        )
+        for c in local.GRID
+    ]
+
+
 def test_larger_epsilon_is_closer() -> None:
     for factor, holds in ((0.3, True), (0.9, False)):
+        levels = {0.1: 1.0, 1.0: 1.0, 10.0: factor, 100.0: factor}
         found = evidence(
-            runs("paper@0.1 homogeneous", SAME),
-            runs("paper@1 homogeneous", SAME),
-            runs("paper@10 homogeneous", times(factor)),
-            runs("ucrl-vtr homogeneous", SAME),
+            *searched("ucrl-vtr", "homogeneous", 0.1),
+            *(one for e, f in levels.items() for one in searched(f"paper@{e:g}", "homogeneous", f)),
         )
-        assert local.larger_epsilon_is_closer(found).holds is holds
+        claim = local.larger_epsilon_is_closer(found)
+        assert claim.holds is holds and claim.measured["c at 10"] == 0.01
+        assert local.no_radius_learns("homogeneous")(found).holds is True
+
+
+def test_what_was_chosen_is_said_and_the_others_are_not_shown() -> None:
+    found = evidence(*searched("paper@1", "inhomogeneous", 1.0))
+    c, chosen = local.best(found, "paper@1", "inhomogeneous")
+    assert c == 0.01 and ", c = 0.01" in chosen.label
+    assert chosen.final.mean() == min(curve.final.mean() for curve in found.matching())
+
+
+def test_one_bent_curve_of_the_grid_shows() -> None:
+    curves = [
+        one for e in local.EPSILONS for one in searched(f"paper@{e:g}", "inhomogeneous", 1.0, 0.05)
+    ]
+    assert local.no_radius_learns("inhomogeneous")(evidence(*curves)).holds is False
+
+
+def test_the_least_noise_comes_closer() -> None:
+    for factors, holds in (((4.0, 3.0, 2.0, 1.0), True), ((1.0, 2.0, 3.0, 4.0), False)):
+        found = evidence(
+            *(
+                runs(f"tight@{e:g} homogeneous", times(f))
+                for e, f in zip(local.LEVELS, factors, strict=True)
+            )
+        )
+        assert local.least_noise_comes_closer(found).holds is holds
 
 
 def test_slower_with_more_states() -> None:
@@ -55,7 +93,7 @@ def bandit_evidence(tight: float, level: float) -> Evidence:
     return evidence(
         *(
             runs(local.bandit_key(way, e, d), times(factor * level))
-            for e, d in local.LEVELS
+            for e, d in local.REQUESTS
             for way, factor in (("paper", 1.0), ("tight", tight))
         )
     )
