@@ -16,6 +16,11 @@ from tacit.kernels.public.questions import KINDS
 from tacit.statistics.base import Relation
 
 FITS = [(name, problem) for name in private_agents() for problem in fitting(name)]
+LOOSE = {"ldp-ucrl-vtr": 0.5}
+"""Agents whose declared sensitivity no pair of some problem comes near, by the share it reaches.
+
+As published every stage is paid for at the largest value of all, and features at their norm.
+"""
 
 
 def test_every_private_agent_has_small_problems() -> None:
@@ -27,7 +32,7 @@ def test_every_private_agent_has_small_problems() -> None:
 def test_pairs_are_as_far_apart_as_is_paid_for_and_never_further(name: str, problem: str) -> None:
     bound = bound_to(made(name), PROBLEMS[problem])
     for case in cases(bound):
-        assert 0.85 <= case.distance <= 1.0 + 1e-9
+        assert LOOSE.get(name, 0.85) <= case.distance <= 1.0 + 1e-9
         first, second = (contribution(bound, life, case.publication, 0) for life in case.lives)
         assert bound.privatizer.relative_shift(first, second, case.publication) == case.distance
         assert bound.privatizer.relative_shift(first, first, case.publication) == 0.0
@@ -58,8 +63,16 @@ def test_other_searches_find_nothing_beyond_it_either(name: str) -> None:
             continue
         bound_to_some += 1
         for seed in (1, 2):
-            assert all(0.85 <= case.distance <= 1.0 + 1e-9 for case in cases(bound, seed))
+            found = [case.distance for case in cases(bound, seed)]
+            assert all(LOOSE.get(name, 0.85) <= distance <= 1.0 + 1e-9 for distance in found)
     assert bound_to_some >= 3
+
+
+@pytest.mark.parametrize("problem", fitting("ldp-ucrl-vtr"))
+def test_the_least_noise_is_paid_for_to_what_a_pair_can_be_apart(problem: str) -> None:
+    agent = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, calibration="tight")
+    for case in cases(bound_to(agent, PROBLEMS[problem])):
+        assert 0.85 <= case.distance <= 1.0 + 1e-9
 
 
 def test_a_sensitivity_that_is_too_small_shows_as_a_distance_above_one() -> None:

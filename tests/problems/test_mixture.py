@@ -8,7 +8,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidInput
 from tacit.policies.tabular import TabularPolicy, uniform_policy
-from tacit.problems import LinearMixtureMDP
+from tacit.problems import LinearMixtureMDP, bilinear_features
 from tacit.task.features import known_rewards, reward_features, transition_features, value_caps
 
 
@@ -169,3 +169,26 @@ def test_wrong_mixtures_are_refused(arguments: dict, message: str) -> None:
 def test_wrong_parameters_are_refused(name: str, parameters: dict, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         tacit.problem(name, **parameters)
+
+
+def test_a_bilinear_embedding_is_a_mixture_with_the_same_law() -> None:
+    """P_h(s'|s,a) = phi(s,a)^T M_h psi(s') (docs/papers/mixture_ldp.md#bilinear)."""
+    rng, (S, A, H, d1, d2) = np.random.default_rng(3), (5, 2, 3, 3, 4)
+    phi = rng.dirichlet(np.ones(d1), size=(S, A))
+    psi = rng.dirichlet(np.ones(S), size=d2).T
+    M = rng.dirichlet(np.ones(d2), size=(H, d1))
+    features = bilinear_features(phi, psi)
+    assert features.shape == (S, A, S, d1 * d2)
+    problem = LinearMixtureMDP(features, M.reshape(H, -1), rng.random((S, A)), horizon=H)
+    law = np.einsum("sai,hij,xj->hsax", phi, M, psi)
+    assert np.allclose(problem.P, law, atol=1e-15)
+    assert problem.describe()["dimension"] == d1 * d2
+    V = rng.random(S)
+    phi_V = np.einsum("saxd,x->sad", features, V)
+    assert np.allclose(phi_V @ M[1].ravel(), law[1] @ V)
+
+
+@pytest.mark.parametrize("pairs", [np.ones((2, 3)), np.ones((3, 2, 1))])
+def test_embeddings_of_other_shapes_are_refused(pairs: np.ndarray) -> None:
+    with pytest.raises(InvalidInput, match=r"must be \[states, actions, d1\] and"):
+        bilinear_features(pairs, np.ones((2, 2)))

@@ -126,6 +126,7 @@ class PrivateLinOptVI(MixtureAgent, CountedAgent):
 
     name: ClassVar[str] = "private-linopt-vi"
     models: ClassVar[tuple[str, ...]] = ("joint", "local")
+    later: ClassVar[frozenset[str]] = frozenset({"norm"})
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
     calibrations: ClassVar[Mapping[Calibration, str]] = {
         "corrected": "the paper's noise, raised where it falls short, and the shift and the widths "

@@ -92,8 +92,8 @@ class ExactVTR(MixtureAgent, ScaledAgent):
 class UcrlVTR(ExactVTR):
     """Value-targeted regression with known rewards, not private.
 
-    See docs/papers/mixture_ldp.md#ucrl-vtr. Where rewards are divided by H the paper does not say
-    whether its (H - h + 1) is: here it is not.
+    See docs/papers/mixture_ldp.md#ucrl-vtr. The paper divides rewards by H and does not say whether
+    the H - h + 1 of its radius is divided too: here it is the largest value, so it is.
 
     Attributes:
         bonus_scale: c; None for 1, in tight calibration for 0.1. In the radius of the experiment it

@@ -209,7 +209,8 @@ class PaperExperiment:
     """UCRL-VTR in the experiment: c sqrt(SA) + (H - h + 1) sqrt(2 log K + log det Lambda).
 
     See docs/papers/mixture_ldp.md#ucrl-vtr. sqrt(SA) is the declared bound on the parameter, which
-    it is for a table; the paper has lambda = 1.
+    it is for a table; H - h + 1 is the largest V_h, which is less where rewards are. The paper has
+    lambda = 1.
 
     Attributes:
         bonus_scale: c, of the first term alone; the paper tunes it by grid search.
@@ -229,7 +230,7 @@ class PaperExperiment:
             scale=1.0,
             ridge=float(self.ridge),
             shift=np.full(H - 1, float(self.ridge)),
-            spread=np.arange(H, 1.0, -1.0),
+            spread=1.0 * value_caps(task)[: H - 1],
             log=-2 * math.log(1.0 / max(task.users, 2) if self.beta is None else self.beta),
             most=np.full(H - 1, np.inf),
             fixed=np.full(H - 1, first),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tacit.problems.base import Problem
     from tacit.problems.linear import LinearMDP
     from tacit.problems.lq import LQSystem
-    from tacit.problems.mixture import LinearMixtureMDP
+    from tacit.problems.mixture import LinearMixtureMDP, bilinear_features
     from tacit.problems.tabular import TabularMDP
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "LinearMixtureMDP",
     "Problem",
     "TabularMDP",
+    "bilinear_features",
     "make_problem",
     "problems",
 ]
@@ -30,6 +31,7 @@ _MODULES = {
     "LinearMixtureMDP": "mixture",
     "Problem": "base",
     "TabularMDP": "tabular",
+    "bilinear_features": "mixture",
 }
 
 

@@ -145,6 +145,32 @@ class LinearMixtureMDP(TabularMDP):
         return dataclasses.replace(task, known={**self.public, **task.known})
 
 
+def bilinear_features(pairs: npt.ArrayLike, states: npt.ArrayLike) -> Array:
+    """Features [S, A, S, d1 d2] that make P(s'|s,a) = phi(s,a)^T M psi(s') a linear mixture.
+
+    Its weights are the entries of M row by row, ``M.ravel()``: Example 3.4 of
+    docs/papers/mixture_ldp.md#bilinear.
+
+    >>> import numpy as np
+    >>> M = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> phi = bilinear_features(np.eye(2)[:, np.newaxis], np.eye(2))
+    >>> LinearMixtureMDP(phi, M.ravel(), [[0], [1]], horizon=2).P[0, :, 0].tolist()
+    [[0.9, 0.1], [0.2, 0.8]]
+
+    Args:
+        pairs: phi [S, A, d1].
+        states: psi [S, d2].
+    """
+    phi, psi = validate.finite_array(pairs, "pairs"), validate.finite_array(states, "states")
+    if phi.ndim != 3 or psi.ndim != 2 or len(phi) != len(psi):
+        raise InvalidInput(
+            f"pairs have shape {list(phi.shape)} and states {list(psi.shape)}, but they must be "
+            "[states, actions, d1] and [states, d2]"
+        )
+    products = np.einsum("sai,xj->saxij", phi, psi)
+    return frozen(products.reshape(*products.shape[:3], -1))
+
+
 def _stages(theta: npt.ArrayLike, name: str, horizon: int, dimension: int) -> Array:
     rows = validate.finite_array(theta, name)
     rows = rows[np.newaxis] if rows.ndim == 1 else rows

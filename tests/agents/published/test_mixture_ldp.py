@@ -142,7 +142,7 @@ def test_ucrl_vtr(states: int, H: int, over: bool, calibration: str, radius: str
         if radius == "theorem":
             return c * theorem(n, 0.0, d, math.sqrt(2 * states), most, H, 0.01)
         root = math.sqrt(2 * math.log(K) + np.linalg.slogdet(Lambda)[1])
-        return c * math.sqrt(2 * states) + (H - h) * root
+        return c * math.sqrt(2 * states) + (H - h) / (H if over else 1) * root
 
     release, gram, target = made_up(bound, n, states)
     if radius == "experiment":  # so much data that the second term leaves something below the caps

@@ -75,8 +75,9 @@ def test_the_least_noise_comes_closer() -> None:
     for factors, holds in (((4.0, 3.0, 2.0, 1.0), True), ((1.0, 2.0, 3.0, 4.0), False)):
         found = evidence(
             *(
-                runs(f"tight@{e:g} homogeneous", times(f))
+                one
                 for e, f in zip(local.LEVELS, factors, strict=True)
+                for one in searched(f"tight@{e:g}", "homogeneous", f)
             )
         )
         assert local.least_noise_comes_closer(found).holds is holds

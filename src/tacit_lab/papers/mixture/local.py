@@ -26,7 +26,6 @@ from tacit_lab.figures import draw, judge
 from tacit_lab.figures.figure import Claim, Curve, Evidence, Figure, Judge, Named, Runs, Size
 from tacit_lab.figures.judge import (
     every,
-    in_order,
     judged,
     judging,
     lower,
@@ -87,9 +86,8 @@ def figure_parts(size: Size) -> list[Curve]:
             for e in levels:
                 key, label = grid_key(f"paper@{e:g}", c, panel), f"LDP-UCRL-VTR asked for {e:g}"
                 curves.append(Curve(key, label, private(e, every=1, **chosen), *at))
-        for e in levels:
-            label = f"the least noise for {e:g}"
-            curves.append(Curve(f"tight@{e:g} {panel}", label, private(e), *at))
+                key, label = grid_key(f"tight@{e:g}", c, panel), f"the least noise for {e:g}"
+                curves.append(Curve(key, label, private(e, bonus_scale=c), *at))
         for e in EPSILONS[1:]:
             index = private(e, statistic="index")
             curves.append(Curve(f"index@{e:g} {panel}", INDEX, index, *at))
@@ -106,12 +104,11 @@ def best(evidence: Evidence, name: str, panel: str) -> tuple[float, Runs]:
 
 def figure_picture(evidence: Evidence) -> draw.Picture:
     """Of the grid only what was chosen."""
-    names = ["ucrl-vtr", *(f"paper@{e:g}" for e in EPSILONS)]
+    names = ["ucrl-vtr", *(f"{noise}@{e:g}" for noise in ("paper", "tight") for e in EPSILONS)]
     panels = {
         panel: [
             *(best(evidence, name, panel)[1] for name in names),
             *evidence.matching(f"tight {panel}"),
-            *evidence.matching(f"tight@* {panel}"),
             *evidence.matching(f"index@* {panel}"),
         ]
         for panel in PANELS
@@ -141,23 +138,44 @@ def index_learns(epsilon: int, place: str, bar: float) -> Judge:
     return judge.below_bar(f"index@{epsilon}{place}", bar, USERS, claim)
 
 
+SEARCHED = f"every c the best of {', '.join(f'{c:g}' for c in GRID)} by that regret"
+
+
+def finals(evidence: Evidence, noise: str) -> tuple[dict[float, Runs], dict[str, float]]:
+    """The best of the grid at every level; their regret and their c."""
+    found = {e: best(evidence, f"{noise}@{e:g}", "homogeneous") for e in LEVELS}
+    measured = {f"regret at {e:g}": float(runs.final.mean()) for e, (_, runs) in found.items()}
+    measured |= {f"c at {e:g}": c for e, (c, _) in found.items()}
+    return {e: runs for e, (_, runs) in found.items()}, measured
+
+
 def larger_epsilon_is_closer(evidence: Evidence) -> Claim:
     """The paper's reading of its figure."""
-    found = {e: best(evidence, f"paper@{e:g}", "homogeneous") for e in LEVELS}
-    free = best(evidence, "ucrl-vtr", "homogeneous")
-    measured = {f"regret at {e:g}": float(runs.final.mean()) for e, (_, runs) in found.items()}
-    measured["UCRL-VTR"] = float(free[1].final.mean())
-    measured |= {f"c at {e:g}": c for e, (c, _) in found.items()} | {"c of UCRL-VTR": free[0]}
+    runs, measured = finals(evidence, "paper")
+    c, free = best(evidence, "ucrl-vtr", "homogeneous")
+    measured |= {"UCRL-VTR": float(free.final.mean()), "c of UCRL-VTR": c}
     return judged(
         "LDP-UCRL-VTR approaches UCRL-VTR as epsilon grows from 0.1 to 10",
-        "regret at 10 less than half of that at 0.1, paired over seeds, every c the best of "
-        f"{', '.join(f'{c:g}' for c in GRID)} by that regret",
+        f"regret at 10 less than half of that at 0.1, paired over seeds, {SEARCHED}",
         measured,
-        ratio(found[10.0][1], found[0.1][1]).below(0.5),
+        ratio(runs[10.0], runs[0.1]).below(0.5),
         "with the printed noise and shift nothing is learnt in 10,000 episodes, whatever the "
         "radius, down to none at all (docs/papers/mixture_ldp.md#e15); the trend shows with the "
         "least noise for the same request, and a grid search with ties broken to one side can "
         "look like learning (docs/papers/mixture_ldp.md#e9)",
+    )
+
+
+def least_noise_comes_closer(evidence: Evidence) -> Claim:
+    """The trend that the paper sees."""
+    runs, measured = finals(evidence, "tight")
+    return judged(
+        "not in the paper: with the least noise for the same request regret falls as epsilon grows",
+        "regret at 100 below that at 10, and that below the one at 0.1, paired over seeds, "
+        f"{SEARCHED}",
+        measured,
+        [ratio(runs[100.0], runs[10.0]).below(1.0), ratio(runs[10.0], runs[0.1]).below(1.0)],
+        "it does not",
     )
 
 
@@ -182,24 +200,12 @@ def no_radius_learns(evidence: Evidence, panel: str) -> Claim:
     )
 
 
-least_noise_comes_closer = in_order(
-    "not in the paper: with the least noise for the same request regret falls as epsilon grows",
-    "regret at 100 below that at 10, and that below the one at 0.1, paired over seeds",
-    {f"regret at {e:g}": f"tight@{e:g} homogeneous" for e in LEVELS},
-    [
-        ("tight@100 homogeneous", "tight@10 homogeneous"),
-        ("tight@10 homogeneous", "tight@0.1 homogeneous"),
-    ],
-    "it does not",
-)
-"""The trend that the paper sees."""
-
 FIGURE_2 = Figure(
     id="mixture-ldp/figure-2",
     title="LDP-UCRL-VTR beside UCRL-VTR on RiverSwim with the authors' grid search over c, with "
     "the least noise, and with the index released",
-    full=Size(USERS, 10, 1, "5 min of processor time, estimated from a tenth of it"),
-    quick=Size(USERS, 3, 1, "90 s of processor time, estimated from the full size"),
+    full=Size(USERS, 10, 1, "3 min of processor time, estimated from a tenth of it"),
+    quick=Size(USERS, 3, 1, "60 s of processor time, estimated from the full size"),
     parts=figure_parts,
     draw=figure_picture,
     claims=(
@@ -211,10 +217,11 @@ FIGURE_2 = Figure(
         index_learns(10, " homogeneous", 60.0),
     ),
     notes=(
+        "Curves that name a c: the best of "
+        f"{', '.join(f'{c:g}' for c in GRID)} by the very regret that is shown, which no real "
+        "server can see (docs/papers/mixture_ldp.md#e10). All other constants are fixed.",
         "UCRL-VTR and LDP-UCRL-VTR: calibration paper, radii of the experiment section, a plan "
-        f"after every user, c the best of {len(GRID)} by the regret that is shown, which no real "
-        "server can see (docs/papers/mixture_ldp.md#e10).",
-        f"All other curves: calibration tight, a plan after every {LAZY} users, nothing tuned.",
+        f"after every user. All other curves: calibration tight, a plan after every {LAZY} users.",
     ),
 )
 
