@@ -31,6 +31,23 @@ REQUIRED = {
         Definition="1",
         Assumption="3",
     ),
+    "mixture_ldp": numbered(
+        Definition="3.1 3.5 3.6 A.1",
+        Remark="3.2 3.7 5.3 5.7",
+        Example="3.3 3.4",
+        Lemma="3.8 5.4 5.5 B.1 B.2 C.1 E.1 E.2",
+        Theorem="5.1 5.2 5.6 A.2",
+        Algorithm="1",
+        Figure="1 2",
+    ),
+    "mixture_jdp": numbered(
+        Assumption="1 2",
+        Definition="2.1 2.2 2.3 6.2 6.3 7.1",
+        Lemma="3.1 6.1 7.2 B.1 B.2 B.3 B.4 B.5",
+        Theorem="4.1 5.1 6.4 6.5",
+        Remark="4.2 5.2 6.6 6.7 6.8 6.9",
+        Algorithm="1 2",
+    ),
     "lq_jdp": numbered(
         Theorem="1 2 3",
         Lemma="1 2 3 4 5 6 7 8 9 10 11 12 13",
