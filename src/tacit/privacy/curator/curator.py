@@ -43,6 +43,9 @@ from tacit.task.task import Task
 WORST_STATES = 6
 """Next states at one stage whose values are tried at both ends; two lives have two of them."""
 
+LEAST_EPSILON = 1e-9
+"""Of a budget: a filter takes none of 0."""
+
 
 class GramPart:
     """The Gram matrices of a curated statistic, as a statistic of their own."""
@@ -143,7 +146,8 @@ class Curator(base.Privatizer[CuratorSecret]):
         self._require_room(task)
         self.event = GaussianEvent(self.mu)
         needed = self.event.epsilon(requested[1])
-        self._budget = Budget(needed * (1 + 1e-6), float(requested[1]))
+        # So much noise that epsilon is 0 at this delta still has to be paid for.
+        self._budget = Budget(max(needed, LEAST_EPSILON) * (1 + 1e-6), float(requested[1]))
         self.guarantee = self._account(task, requested)
 
     def _cost(self, rounds: int) -> float:
