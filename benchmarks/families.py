@@ -22,10 +22,10 @@ CASES: list[tuple[str, dict[str, Any], str, dict[str, Any], int]] = [
     ("river-swim", {"states": 5, "horizon": 10, **SWIM}, "ucrl-vtr", {"every": 20, **TIGHT}, 5000),
     ("remap-walk", {}, "tacit-joint", DELTA, 10_000),
     ("synthetic-linear", {}, "tacit-linear", DELTA, 50_000),
-    ("synthetic-linear", {}, "dp-lsvi-batch", DELTA, 50_000),
-    ("synthetic-linear", {}, "lsvi-ucb++", {}, 5000),
-    ("synthetic-linear", {}, "dp-lsvi-adaptive", DELTA, 5000),
-    ("synthetic-linear", {}, "dp-lsvi-ucb++", DELTA, 5000),
+    ("synthetic-linear", {}, "dp-lsvi-batch", {**DELTA, **TIGHT}, 50_000),
+    ("synthetic-linear", {}, "lsvi-ucb++", TIGHT, 5000),
+    ("synthetic-linear", {}, "dp-lsvi-adaptive", {**DELTA, **TIGHT}, 5000),
+    ("synthetic-linear", {}, "dp-lsvi-ucb++", {**DELTA, **TIGHT}, 5000),
     ("synthetic-linear", {}, "lsvi-ucb", {}, 1000),
 ]
 

@@ -39,24 +39,30 @@ def test_noise_reused_as_printed_has_no_finite_epsilon() -> None:
         tacit.agent("dp-lsvi-ucb++", epsilon=1, reuse_noise=True)
 
 
-TIGHT = ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++", "tacit-linear"]
+TIGHT = {"calibration": "tight"}
+PRIVATE = [*((n, TIGHT) for n in ("dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"))]
+PRIVATE += [("tacit-linear", {})]
 
 
-@pytest.mark.parametrize("agent", TIGHT)
+@pytest.mark.parametrize(("agent", "parameters"), PRIVATE)
 @pytest.mark.parametrize("epsilon", [0.5, 10.0, 1e4])
 @pytest.mark.parametrize(
     "problem", [SMALL, tacit.problem("river-swim", states=3, horizon=4)], ids=lambda p: p.name
 )
-def test_tight_calibration_meets_the_request(agent, epsilon, problem) -> None:
-    guarantee = tacit.guarantee(problem, tacit.agent(agent, epsilon=epsilon), 1000)
+def test_tight_calibration_meets_the_request(agent, parameters, epsilon, problem) -> None:
+    made = tacit.agent(agent, epsilon=epsilon, **parameters)
+    guarantee = tacit.guarantee(problem, made, 1000)
     assert guarantee.model == "joint"
     assert guarantee.epsilon <= epsilon == pytest.approx(guarantee.epsilon, rel=1e-5)
 
 
 @pytest.mark.parametrize("agent", ["dp-lsvi-adaptive", "dp-lsvi-ucb++"])
-def test_the_rule_of_switching_changes_neither_noise_nor_guarantee(agent) -> None:
+@pytest.mark.parametrize("calibration", ["corrected", "tight"])
+def test_the_rule_of_switching_changes_neither_noise_nor_guarantee(agent, calibration) -> None:
     bound = [
-        tacit.agent(agent, epsilon=1, switching=rule).bind(SMALL.task(1000))
+        tacit.agent(agent, epsilon=1, calibration=calibration, switching=rule).bind(
+            SMALL.task(1000)
+        )
         for rule in ("determinant", "rayleigh")
     ]
     assert bound[0].guarantee == bound[1].guarantee
@@ -66,17 +72,18 @@ def test_the_rule_of_switching_changes_neither_noise_nor_guarantee(agent) -> Non
 @pytest.mark.parametrize("agent", ["dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++"])
 def test_noise_too_fine_for_the_grid_is_refused(agent) -> None:
     with pytest.raises(InvalidInput, match="too small for the grid"):
-        tacit.guarantee(SMALL, tacit.agent(agent, epsilon=2e7), 1000)
+        tacit.guarantee(SMALL, tacit.agent(agent, epsilon=2e7, **TIGHT), 1000)
 
 
 @pytest.mark.parametrize(
     ("agent", "parameters"),
     [
         ("lsvi-ucb", {}),
-        ("lsvi-ucb++", {"calibration": "paper"}),
-        ("dp-lsvi-batch", {"epsilon": 1, "calibration": "paper"}),
+        ("lsvi-ucb++", {}),
+        ("dp-lsvi-batch", {"epsilon": 1}),
         ("dp-lsvi-adaptive", {"epsilon": 1, "calibration": "paper"}),
-        ("dp-lsvi-ucb++", {"epsilon": 1, "calibration": "paper"}),
+        ("dp-lsvi-adaptive", {"epsilon": 1}),
+        ("dp-lsvi-ucb++", {"epsilon": 1}),
     ],
 )
 def test_theory_constants_play_ties(agent, parameters) -> None:
@@ -92,13 +99,13 @@ def test_theory_constants_play_ties(agent, parameters) -> None:
 
 
 @pytest.mark.parametrize("seed", [21, 22, 24])
-def test_defaults_without_privacy_learn_where_few_users_are_enough(seed) -> None:
-    """lsvi-ucb by its theorem; lsvi-ucb++ needs optimism about what was never seen, too."""
+def test_learners_without_privacy_learn_where_few_users_are_enough(seed) -> None:
+    """lsvi-ucb by its theorem; tight lsvi-ucb++ needs optimism about what was never seen, too."""
     problem = tacit.problem("random-mdp", states=2, actions=2, horizon=2, seed=seed)
     uniform = 3000 * (problem.optimal_value() - problem.baseline()[1])
     plain, plus = (
-        tacit.simulate(problem, tacit.agent(name), 3000, runs=2, seed=5).regret[:, -1].max()
-        for name in ("lsvi-ucb", "lsvi-ucb++")
+        tacit.simulate(problem, agent, 3000, runs=2, seed=5).regret[:, -1].max()
+        for agent in (tacit.agent("lsvi-ucb"), tacit.agent("lsvi-ucb++", **TIGHT))
     )
     assert plus < 0.1 * uniform and plus < plain < 0.8 * uniform
 
@@ -107,11 +114,13 @@ CASES = [
     ("tacit-linear", {"epsilon": 5}),
     ("tacit-linear", {"epsilon": 5, "sums": "answered"}),
     ("lsvi-ucb++", {"bonus_scale": 0.05}),
-    ("dp-lsvi-batch", {"epsilon": 5}),
-    ("dp-lsvi-adaptive", {"epsilon": 500}),
-    ("dp-lsvi-ucb++", {"epsilon": 500}),
-    ("dp-lsvi-adaptive", {"epsilon": 500, "switching": "rayleigh"}),
-    ("dp-lsvi-ucb++", {"epsilon": 500, "switching": "rayleigh"}),
+    ("dp-lsvi-batch", {"epsilon": 5, **TIGHT}),
+    ("dp-lsvi-batch", {"epsilon": 500, "bonus_scale": 0.1}),
+    ("dp-lsvi-adaptive", {"epsilon": 500, **TIGHT}),
+    ("dp-lsvi-adaptive", {"epsilon": 5000, "bonus_scale": 0.1}),
+    ("dp-lsvi-ucb++", {"epsilon": 500, **TIGHT}),
+    ("dp-lsvi-adaptive", {"epsilon": 500, "switching": "rayleigh", **TIGHT}),
+    ("dp-lsvi-ucb++", {"epsilon": 500, "switching": "rayleigh", **TIGHT}),
 ]
 
 

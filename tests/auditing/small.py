@@ -1,6 +1,7 @@
 """Every private agent of the catalogue, and small problems to audit it on."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -56,11 +57,18 @@ def private_agents() -> list[str]:
     return [entry.name for entry in from_people() if "epsilon" in entry.parameters]
 
 
-def made(name: str, epsilon: float = 1.0) -> Agent:
-    """With default parameters, and with ``DELTA`` where there is a delta by default."""
+PRICED_FOR_ALL = ("dp-lsvi-batch", "dp-lsvi-adaptive", "dp-lsvi-ucb++")
+"""Published noise of these is priced for any features and weights, of which a problem has some."""
+
+
+def made(name: str, epsilon: float = 1.0, **options: Any) -> Agent:
+    """With default parameters, but priced for the problem; ``DELTA`` where delta has a default."""
     delta = agents.entry(name).parameters.get("delta")
-    more = {"delta": DELTA} if delta is not None and delta.default > 0.0 else {}
-    return tacit.agent(name, epsilon=epsilon, **more)
+    if delta is not None and delta.default > 0.0:
+        options["delta"] = DELTA
+    if name in PRICED_FOR_ALL:
+        options.setdefault("calibration", "tight")
+    return tacit.agent(name, epsilon=epsilon, **options)
 
 
 def bound_to(agent: Agent, problem: Problem, users: int = 3) -> BoundAgent:

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import tacit
-from auditing.small import PROBLEMS, bound_to, cases, fitting, made, private_agents
+from auditing.small import (
+    PRICED_FOR_ALL,
+    PROBLEMS,
+    bound_to,
+    cases,
+    fitting,
+    made,
+    private_agents,
+)
 from tacit.auditing.agent import _first_publication
 from tacit.auditing.neighbours import NEARLY, canaries, contribution
 from tacit.kernels.public.questions import KINDS
@@ -36,6 +44,13 @@ def test_pairs_are_as_far_apart_as_is_paid_for_and_never_further(name: str, prob
         first, second = (contribution(bound, life, case.publication, 0) for life in case.lives)
         assert bound.privatizer.relative_shift(first, second, case.publication) == case.distance
         assert bound.privatizer.relative_shift(first, first, case.publication) == 0.0
+
+
+@pytest.mark.parametrize(("name", "problem"), [fit for fit in FITS if fit[0] in PRICED_FOR_ALL])
+def test_what_is_priced_for_any_features_is_never_moved_further(name: str, problem: str) -> None:
+    bound = bound_to(made(name, calibration="corrected"), PROBLEMS[problem])
+    for case in cases(bound):
+        assert 0.0 < case.distance <= (0.01 if name == "dp-lsvi-ucb++" else 0.8)
 
 
 STEERED = ["ldp-ucrl-vtr", "private-linopt-vi", "tacit-control", "private-ofu-rl", "dp-lsvi-ucb++"]

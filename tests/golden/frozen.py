@@ -79,7 +79,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "guarantee river-swim shuffle-obi --epsilon 1 --delta 1e-6 --episodes 3e4 "
         "-A calibration=tight --json",
     ),
-    "guarantee linear": ("guarantee synthetic-linear dp-lsvi-ucb++ --epsilon 5 --json",),
+    "guarantee linear": (f"guarantee synthetic-linear dp-lsvi-ucb++ --epsilon 5 {TIGHT} --json",),
     "guarantee mixture, paper": (
         "guarantee remap-walk private-linopt-vi --epsilon 5 -A calibration=paper --json",
     ),
@@ -97,7 +97,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"-R law=bursts -R period=30d -R apart=20h {FEW}",
     ),
     "run mixture": (f"run remap-walk private-linopt-vi --epsilon 50 {TIGHT} {FEW}",),
-    "run linear": (f"run synthetic-linear dp-lsvi-ucb++ --epsilon 500 --reveal reward {FEW}",),
+    "run linear": (
+        f"run synthetic-linear dp-lsvi-ucb++ --epsilon 500 {TIGHT} --reveal reward {FEW}",
+    ),
     "run control": (f"run lq-scalar tacit-control --epsilon 50 {FEW}",),
     "run search": (f"run cart-pole tacit-search --epsilon 5 {FEW}",),
     "run, show and report a folder": (

@@ -18,8 +18,8 @@ law only, because they draw the noise of a batch at once: ``tacit-local`` (in bi
 epsilon is so large that no report is ever wrong); ``shuffle-obi`` in tight calibration;
 ``ldp-ucrl-vtr``, ``ldp-bandit`` and the local model of ``private-linopt-vi`` and
 ``private-linopt-po`` where ``every`` exceeds 1. Without a loop (``simulate`` runs the driver):
-``lsvi-ucb``; ``lsvi-ucb++`` with the theorem's bonus; ``dp-lsvi-ucb++`` and ``shuffle-obi`` in
-paper calibration; ``tacit-search`` behind a shuffler.
+``lsvi-ucb``; ``lsvi-ucb++`` and ``dp-lsvi-ucb++`` with the theorem's bonus; ``dp-lsvi-ucb++`` and
+``shuffle-obi`` in paper calibration; ``tacit-search`` behind a shuffler.
 """
 
 import argparse

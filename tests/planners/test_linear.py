@@ -77,7 +77,7 @@ class TestAdaptive(TestLsvi):
     """So little noise that it switches among a few users."""
 
     def agent(self) -> Agent:
-        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1)
+        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1, calibration="tight")
 
     def test_it_switches_at_all(self) -> None:
         last = publications(self.bound(), self.problem())[-1]
@@ -86,36 +86,52 @@ class TestAdaptive(TestLsvi):
 
 class TestRayleigh(TestAdaptive):
     def agent(self) -> Agent:
-        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1, switching="rayleigh")
+        return DpLsviAdaptive(
+            epsilon=1e5, bonus_scale=0.1, switching="rayleigh", calibration="tight"
+        )
 
 
 class TestBatch(TestLsvi):
     def agent(self) -> Agent:
-        return DpLsviBatch(epsilon=1e3)
+        return DpLsviBatch(epsilon=1e3, calibration="tight")
 
 
 class TestPlus(LinearContract):
     subject: ClassVar[type] = LsviPlusPlanner
 
     def agent(self) -> Agent:
-        return LsviUCBPlusPlus(bonus_scale=0.1)
+        return LsviUCBPlusPlus("tight", bonus_scale=0.1)
+
+
+class TestPlusAsPublished(LinearContract):
+    subject: ClassVar[type] = LsviPlusPlanner
+
+    def agent(self) -> Agent:
+        return LsviUCBPlusPlus()
 
 
 class TestPrivatePlus(TestPlus):
     def agent(self) -> Agent:
-        return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1)
+        return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1, calibration="tight")
 
     test_it_switches_at_all = TestAdaptive.test_it_switches_at_all
 
 
 class TestPrivatePlusRayleigh(TestPrivatePlus):
     def agent(self) -> Agent:
-        return DpLsviUCBPlusPlus(epsilon=1e5, bonus_scale=0.1, switching="rayleigh")
+        return DpLsviUCBPlusPlus(
+            epsilon=1e5, bonus_scale=0.1, switching="rayleigh", calibration="tight"
+        )
 
 
-class TestPlusByTheory(TestPlus):
+class TestPrivateAsPublished(TestPlus):
     def agent(self) -> Agent:
-        return DpLsviUCBPlusPlus(epsilon=1.0, calibration="paper")
+        return DpLsviUCBPlusPlus(epsilon=1.0)
+
+
+class TestAdaptiveAsPublished(TestLsvi):
+    def agent(self) -> Agent:
+        return DpLsviAdaptive(epsilon=1e5, bonus_scale=0.1)
 
 
 class TestRidge(LinearContract):
@@ -227,7 +243,7 @@ def test_the_edge_of_the_noise_is_where_its_spectrum_ends() -> None:
 def test_switches_are_capped_whatever_the_matrices_do() -> None:
     problem = make_problem("synthetic-linear", horizon=2, actions=4)
     task = problem.task(users=40)
-    bound = LsviUCBPlusPlus(bonus_scale=0.1).bind(task)
+    bound = LsviUCBPlusPlus("tight", bonus_scale=0.1).bind(task)
     planner = LsviPlusPlanner(0.1, 0.0, bound.planner.bonus, Switching(3))
     capped = BoundAgent(task, bound.statistic, bound.privatizer, planner)
     last = publications(capped, problem)[-1]
@@ -237,11 +253,12 @@ def test_switches_are_capped_whatever_the_matrices_do() -> None:
 def test_the_pessimistic_values_rise_and_stay_below_the_optimistic_ones() -> None:
     """docs/papers/linear_jdp.md#e9: as printed, Qcheck would stay 0 for ever."""
     problem = make_problem("synthetic-linear", horizon=3, actions=4)
-    bound = LsviUCBPlusPlus(bonus_scale=0.3).bind(problem.task(users=1000))
+    bound = LsviUCBPlusPlus("tight", bonus_scale=0.3).bind(problem.task(users=1000))
     last = publications(bound, problem)[-1]
     assert (last.context["Qcheck"] <= last.context["Qhat"] + 1e-9).all()
     assert last.context["Qcheck"].max() > 0.5
-    learned = tacit.simulate(problem, LsviUCBPlusPlus(bonus_scale=0.02), 1000).regret[0, -1]
+    agent = LsviUCBPlusPlus("tight", bonus_scale=0.02)
+    learned = tacit.simulate(problem, agent, 1000).regret[0, -1]
     assert learned < 0.3 * 1000 * (problem.optimal_value() - problem.baseline()[1])
 
 

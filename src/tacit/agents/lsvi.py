@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from tacit.agents.base import LinearAgent, not_private
+from tacit.agents.published import Calibration, PublishedAgent
 from tacit.learner import BoundAgent
 from tacit.planners.lsvi import LsviPlanner, LsviPlusPlanner, PlusBonus, Switching
 from tacit.statistics.linear import CuratedTransitions
@@ -19,6 +21,12 @@ Not measured: one scale for all problems. ``benchmarks/linear.py --tuning 2`` ch
 agent, by two runs: between 0 and 1 on synthetic-linear and river-swim
 (docs/results/benchmarks.md).
 """
+
+MENDED = (
+    "the pessimistic values, the test for a switch, the variance and the floor of the weights are "
+    "those of the proofs, not as printed (docs/papers/linear_jdp.md#e9 to #e12)"
+)
+"""What no published calibration of LSVI-UCB++, private or not, takes from the algorithm box."""
 
 
 def dimension(task: Task) -> int:
@@ -95,22 +103,28 @@ class LsviUCB(LsviAgent):
 
 
 @dataclass(frozen=True)
-class LsviUCBPlusPlus(LsviAgent):
+class LsviUCBPlusPlus(LsviAgent, PublishedAgent):
     """Variance-weighted regression with rare switching.
 
-    LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus.
+    LSVI-UCB++, docs/papers/linear_jdp.md#lsvi-ucb-plus-plus. Values are cut at 0. Without privacy
+    "corrected" and "paper" are the same: the theorem's constants, which never switch at any size
+    that can be run (docs/papers/linear_jdp.md#e17).
 
     Attributes:
-        calibration: "tight" has weights from variances alone, "paper" the theorem's constants,
-            which never switch at any size that can be run (docs/papers/linear_jdp.md#e17).
-        bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes 0.1, or
-            1 / H where that is more, or the paper's.
+        calibration: "corrected", "paper" or "tight".
+        bonus_scale: c in the bonus c H |phi|, with weights from variances alone; None takes the
+            paper's bonus and weights, or (tight) 0.1, or 1 / H where that is more.
         beta: failure probability of the theorem.
     """
 
     name: ClassVar[str] = "lsvi-ucb++"
     uses: ClassVar[frozenset[str] | None] = frozenset({"reward"})
-    calibration: Literal["tight", "paper"] = "tight"
+    calibrations: ClassVar[Mapping[Calibration, str]] = {
+        "corrected": "the theorem's bonus and weights",
+        "paper": "the same",
+        "tight": "weights from variances alone, values cut by stage, bonus 0.1 H |phi| or more",
+    }
+    calibration: Calibration = "corrected"
     bonus_scale: float | None = None
     beta: float = 0.01
 
@@ -120,13 +134,19 @@ class LsviUCBPlusPlus(LsviAgent):
         statistic = CuratedTransitions(task, 1.0 / H)
         ridge = 1.0 / H**2
         switching = Switching(switches_at_most(d, H, K, 1.0 / H, ridge))
-        planner = LsviPlusPlanner(ridge, 0.0, self._bonus(task), switching)
+        planner = LsviPlusPlanner(
+            ridge, 0.0, self._bonus(task), switching, stage_ranges=not self.published
+        )
         return not_private(task, statistic, planner)
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """With what is not as printed."""
+        return (*super().notes(task), *((MENDED,) if self.published else ()))
 
     def _bonus(self, task: Task) -> PlusBonus:
         if self.bonus_scale is not None:
             return tuned_plus(self.bonus_scale, task.horizon)
-        if self.calibration == "paper":
+        if self.published:
             return plus_bonus(dimension(task), task.horizon, task.users, self.beta)
         # With a ridge of 1 / H^2 less than 1 / H would not lift what was never seen to the top.
         return tuned_plus(max(DEFAULT_BONUS_SCALE, 1.0 / task.horizon), task.horizon)

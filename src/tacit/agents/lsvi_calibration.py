@@ -1,8 +1,9 @@
-"""The two calibrations of private LSVI.
+"""Noise, ridge and widths of private LSVI.
 
 Tight: how a budget is divided between Gram matrices and answers (docs/papers/linear_jdp.md#tight).
-Paper: constants as in the papers or their public code. These are no recommendation: at any size
-that can be run the bonus exceeds the largest possible value by orders of magnitude
+Paper: constants as in the papers or their public code, all of them functions of the noise that is
+added; corrected ones are those of more noise. These are no recommendation: at any size that can be
+run the bonus exceeds the largest possible value by orders of magnitude
 (docs/papers/linear_jdp.md#e17).
 """
 
@@ -60,10 +61,15 @@ def one_target(horizon: int) -> Targets:
     return Targets({"value": np.arange(horizon, 0, -1.0)}, {"value": True})
 
 
-def three_targets(task: Task) -> Targets:
-    """V, its pessimistic twin and V^2; r is part of the first two unless it is revealed."""
+def three_targets(task: Task, stage_ranges: bool = True) -> Targets:
+    """V, its pessimistic twin and V^2; r is part of the first two unless it is revealed.
+
+    V is in [0, H - h] (h from 1), or anywhere in [0, H] except that it is 0 after the last stage.
+    """
     unknown = "reward" not in task.known
     before = np.arange(task.horizon - 1, -1, -1.0)
+    if not stage_ranges:
+        before = np.where(before > 0.0, float(task.horizon), 0.0)
     ranges = before + 1.0 if unknown else before
     return Targets(
         {"hat": ranges, "check": ranges, "square": before**2},
@@ -179,17 +185,19 @@ def batch_count(sizes: Sizes, epsilon: float) -> int:
     return int(min(math.ceil(wanted), sizes.K))
 
 
-def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> PaperConstants:
+def batch_constants(
+    sizes: Sizes, epsilon: float, delta: float, factor: float = 1.0
+) -> PaperConstants:
     """Luyo's B, sigma_Lam, sigma_u, the shift lambda + c_K + Y and the bonus factor.
 
-    Constants of the public code (docs/papers/linear_jdp.md#luyo).
+    Constants of the public code (docs/papers/linear_jdp.md#luyo); noise is ``factor`` times theirs.
     """
     d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
     B = batch_count(sizes, epsilon)
     B0 = math.ceil(math.log2(B) + 1)
     log = math.log2(32 * H * B0 * B / delta)
-    gram = 128 / epsilon * math.sqrt(B * H * B0) * log
-    target = 128 / (epsilon * H) * math.sqrt(H * B) * log
+    gram = factor * (128 / epsilon * math.sqrt(B * H * B0) * log)
+    target = factor * (128 / (epsilon * H) * math.sqrt(H * B) * log)
     Y = gram * B0 * (4 * math.sqrt(d) + 2 * math.log(6 * K * H / p))
     ridge = d + d * Y
     C = target * (math.sqrt(d) + 2 * math.sqrt(math.log(6 * K * H * d / p)))
@@ -198,24 +206,23 @@ def batch_constants(sizes: Sizes, epsilon: float, delta: float) -> PaperConstant
     return PaperConstants(B, gram, target, ridge + Y, 24 * H * math.sqrt(d * ridge) * math.log(chi))
 
 
-def adaptive_constants(sizes: Sizes, rho: float, levels: int) -> PaperConstants:
+def adaptive_constants(
+    sizes: Sizes, rho: float, levels: int, factor: float = 1.0
+) -> PaperConstants:
     """Ngo's lam~, N_max, node noise at rho / 2, target variance 6 H^2 N_max / rho, bonus factor.
 
-    Constants of the public code; N_max as in the paper (docs/papers/linear_jdp.md#ngo).
+    Constants of the public code; N_max as in the paper (docs/papers/linear_jdp.md#ngo). Noise, and
+    so lam~ and lam_y, are ``factor`` times theirs.
     """
     d, H, K, p = sizes.d, sizes.H, sizes.K, sizes.beta
     lam = math.log(K) if K > 1 else 1.0
     lam *= ((6 * math.sqrt(d) + 1) + 2 * math.log(3 * K * H / p)) / math.sqrt(2 * rho)
     growth = math.log1p(K / (lam * d))
     switches = max(1, math.ceil(d * H / math.log(2) * growth))
-    lam_y = math.sqrt(d * H**2 * growth**2 * math.log(3 * K * H / p) / rho)
+    lam *= factor
+    lam_y = factor * math.sqrt(d * H**2 * growth**2 * math.log(3 * K * H / p) / rho)
     U = max(1.0, (2 * H * math.sqrt(d * K) + lam_y) / lam)
     chi = 254 * 162 * K**4 * d * U * H / p
     bonus = 5 * H**2 * math.sqrt(d * lam) * math.log(chi) + 6 * d * H * math.sqrt(math.log(chi))
-    return PaperConstants(
-        switches,
-        math.sqrt(2 * H * levels / rho),
-        H * math.sqrt(6 * switches / rho),
-        2 * lam,
-        bonus,
-    )
+    gram, target = math.sqrt(2 * H * levels / rho), H * math.sqrt(6 * switches / rho)
+    return PaperConstants(switches, factor * gram, factor * target, 2 * lam, bonus)

@@ -183,6 +183,11 @@ def raised(matrices: Array, least: float) -> Array:
     return repaired
 
 
+def value_tops(H: int, stage_ranges: bool) -> Array:
+    """Where Q_h is cut [H]: at H - h + 1, which no return exceeds, or at H as in the papers."""
+    return np.arange(H, 0, -1.0) if stage_ranges else np.full(H, float(H))
+
+
 def greedy_in(
     task: Task, Q: Array, streams: Streams, context: Mapping[str, Any]
 ) -> tuple[Policy, Context]:
@@ -220,7 +225,7 @@ class LsviPlanner(QueryPlanner):
         """Backward regression, or the same policy again."""
         H, S, A = table_sizes(task)
         d = feature_table(task).shape[2]
-        tops = np.arange(H, 0, -1.0) if self.stage_ranges else np.full(H, float(H))
+        tops = value_tops(H, self.stage_ranges)
         if release.users == 0:
             Q = np.broadcast_to(tops[:, None, None], (H, S, A)).copy()
             first = {} if self.switching is None else self.switching.first(H, d, self.ridge)
@@ -305,6 +310,7 @@ class LsviPlusPlanner(QueryPlanner):
         switching: when to plan anew.
         asked: what is asked for; empty reads the table of the release.
         monotone: whether values are combined with those of all earlier switches.
+        stage_ranges: whether values are cut at H - h + 1 rather than at H.
     """
 
     ridge: float
@@ -313,6 +319,7 @@ class LsviPlusPlanner(QueryPlanner):
     switching: Switching
     asked: Asked = field(default_factory=Asked)
     monotone: bool = True
+    stage_ranges: bool = True
 
     def choose(
         self, task: Task, release: Release, ask: Ask, previous: Publication | None, streams: Streams
@@ -335,7 +342,7 @@ class LsviPlusPlanner(QueryPlanner):
     def _first(self, task: Task, streams: Streams) -> tuple[Policy, Context]:
         H, S, A = table_sizes(task)
         d = feature_table(task).shape[2]
-        tops = np.broadcast_to(np.arange(H, 0, -1.0)[:, None, None], (H, S, A))
+        tops = np.broadcast_to(value_tops(H, self.stage_ranges)[:, None, None], (H, S, A))
         context: dict[str, Any] = {
             **self.switching.first(H, d, self.ridge),
             "Qhat": tops,
@@ -357,7 +364,7 @@ class LsviPlusPlanner(QueryPlanner):
         version = next_version(previous)
         context = {name: array.copy() for name, array in previous.context.items()}
         Qhat, Qcheck = context["Qhat"], context["Qcheck"]
-        V = low = np.zeros(S)
+        V, low, tops = np.zeros(S), np.zeros(S), value_tops(H, self.stage_ranges)
         for h in reversed(range(H)):
             reward = 0.0 if known is None else known[h if len(known) > 1 else 0].ravel()
             if h < H - 1 or unknown:
@@ -368,7 +375,7 @@ class LsviPlusPlanner(QueryPlanner):
                 context["square"][h] = squares
             up = reward + context["mean"][h] + self.bonus.hat * fit.widths[h]
             down = reward + context["low"][h] - self.bonus.check * fit.widths[h]
-            up, down = (np.clip(q, 0.0, H - h).reshape(S, A) for q in (up, down))
+            up, down = (np.clip(q, 0.0, tops[h]).reshape(S, A) for q in (up, down))
             Qhat[h] = np.minimum(Qhat[h], up) if self.monotone else up
             Qcheck[h] = np.maximum(Qcheck[h], down) if self.monotone else down
             V, low = Qhat[h].max(axis=1), Qcheck[h].max(axis=1)
@@ -384,7 +391,7 @@ class LsviPlusPlanner(QueryPlanner):
         """
         H, S, A = table_sizes(task)
         d = fit.phi.shape[1]
-        ranges = np.arange(H - 1, -1, -1.0)[:, None]
+        ranges = value_tops(H, self.stage_ranges)[:, None] - float(self.stage_ranges)
         mean, low, width = context["mean"], context["low"], fit.widths
         shift = 1.0 if "reward" not in task.known else 0.0
         centre = np.clip(mean - shift, 0.0, ranges)

@@ -76,6 +76,7 @@ def question(version: int, h: int, values=(0.0, 1.0), target: str = "value") -> 
 class TestCurator(PrivatizerContract):
     subject: ClassVar[type] = Curator
     answers: ClassVar[int] = 2  # of a round that have noise of their own
+    matrices: ClassVar[int] = 2  # of a release that have
     least_distance: ClassVar[float] = 0.7  # what is declared holds for any noise; audits search
 
     def statistic(self) -> Statistic:
@@ -94,7 +95,7 @@ class TestCurator(PrivatizerContract):
     tight: ClassVar[bool] = False  # the noise is given here; agents calibrate it
 
     def drawn(self, guarantee) -> list[tuple[str, np.ndarray]]:
-        size = self.statistic().layout.blocks[0].size
+        size = self.statistic().layout.blocks[0].size * self.matrices // 2
         return [("gaussian", np.full(size, guarantee.noise["gram node std"]))]
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:
@@ -142,7 +143,7 @@ class TestCurator(PrivatizerContract):
         """Gram matrices and answers, with recorded zeros instead of noise, are exact."""
         statistic, contributions = self.statistic(), self.contributions(3)
         mechanism = curator(statistic, kind=self.subject)
-        size, d = statistic.layout.blocks[0].size, 10
+        size, d = statistic.layout.blocks[0].size * self.matrices // 2, 10
         zeros = ReplayNoise([np.zeros(n, dtype=np.int64) for n in (size, self.answers * d)])
         secret = mechanism.init()
         for contribution in contributions:
@@ -166,6 +167,7 @@ class TestCurator(PrivatizerContract):
 class TestReusedNoise(TestCurator):
     subject: ClassVar[type] = ReusedNoise
     answers: ClassVar[int] = 1
+    matrices: ClassVar[int] = 1
     stored: ClassVar[bool] = False
 
     def coming_back(self, times: int) -> tuple[Privatizer, float]:

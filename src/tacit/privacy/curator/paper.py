@@ -6,7 +6,7 @@ Kept so that what is printed there can be run, with the guarantee that it truly 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from tacit.arrays import Array, IntArray
 from tacit.errors import InvalidInput
+from tacit.grid import GRID, TAIL
 from tacit.privacy.base import Query
 from tacit.privacy.counters.base import ExactRows
 from tacit.privacy.counters.state import Buffers
 from tacit.privacy.curator.curator import Curator, CuratorSecret
 from tacit.privacy.events import Disclosure
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.joint.batched import GaussianLaw
 from tacit.privacy.noise import GridLaw, Noise
 from tacit.release import Release, ValueQuery
 from tacit.task.task import Task
@@ -65,26 +67,35 @@ class Independent(ExactRows):
 
 
 class _Once:
-    """A noise source that draws once for each number of cells, and repeats itself."""
+    """A noise source that makes the draws of line 1: one matrix, and one vector by target."""
 
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
-        self._kept: dict[int, IntArray] = {}
+    def __init__(self, noise: Noise, stages: int) -> None:
+        self._noise, self._stages = noise, stages
+        self._kept: dict[str, IntArray] = {}
         self.source = noise.source
+        self.times = 0
+
+    def drawn(self, name: str, scales: Array) -> IntArray:
+        """The first draw of that name, again and again."""
+        if name not in self._kept:
+            self._kept[name] = np.empty(len(scales), dtype=np.int64)
+            self._noise.fill(GridLaw("gaussian", scales), self._kept[name])
+        return self._kept[name]
 
     def fill(self, law: GridLaw, out: IntArray) -> None:
-        """The first draw of this size, again and again, in units of the scale."""
-        if len(out) not in self._kept:
-            self._noise.fill(law, out)
-            self._kept[len(out)] = out.copy()
-        out[:] = self._kept[len(out)]
+        """Noise of the next Gram matrices: K_1 at all stages, once more than in the last ones."""
+        self.times += 1
+        matrix = self.drawn("K_1", law.scales[: len(out) // self._stages])
+        out.reshape(self._stages, -1)[:] = self.times * matrix
 
 
 class ReusedNoise(Curator):
     """The mechanism as printed: one draw for all releases, so no finite epsilon.
 
-    It is docs/papers/linear_jdp.md#e1. Two releases whose targets agree differ by exact user data.
-    Kept so that what is printed can be run; it says what it is.
+    Line 1 of Algorithm 1 draws one matrix for all stages and one vector for every target, by its
+    own law; line 26 adds the matrix again after every user. It is docs/papers/linear_jdp.md#e1 and
+    #e2: two releases whose targets agree differ by exact user data. Kept so that what is printed
+    can be run; it says what it is.
     """
 
     def _account(self, task: Task, requested: tuple[float, float]) -> Guarantee:
@@ -99,18 +110,32 @@ class ReusedNoise(Curator):
             assumptions=("nobody sees more than one release",),
         )
 
+    def _require_room(self, task: Task) -> None:
+        """The same, for a matrix that is added after every user."""
+        super()._require_room(task)
+        if task.users * TAIL["gaussian"] * self.gram_std / GRID >= 2.0**63:
+            raise InvalidInput(
+                f"a matrix of noise that is added {task.users:,} times could leave the 64-bit "
+                "integers; plan for fewer users, or for less noise"
+            )
+
     def release(self, secret: CuratorSecret, query: Query | ValueQuery, noise: Noise) -> Release:
-        """As the curator, with the first draws repeated."""
+        """As the curator, from the draws of line 1."""
         if secret.once is None:
-            secret.once = _Once(noise)
-        return super().release(secret, query, secret.once)
+            secret.once = _Once(noise, self.layout.blocks[0].shape[0])
+        release = super().release(secret, query, secret.once)
+        if isinstance(query, ValueQuery):
+            return release
+        return replace(release, law=GaussianLaw(secret.once.times * self.gram_std))
 
     def state(self, secret: CuratorSecret) -> dict[str, npt.NDArray[Any]]:
         """Refused: whoever goes on would have to repeat draws that are kept nowhere else."""
         raise InvalidInput(f"{self.guarantee.mechanism}: this state cannot be stored")
 
     def _draw_round(self, noise: Noise) -> dict[tuple[str, int], IntArray]:
-        """One draw for all questions of all rounds."""
-        drawn = np.empty(self.statistic.phi.shape[2], dtype=np.int64)
-        noise.fill(GridLaw("gaussian", self._law.scales[: len(drawn)]), drawn)
-        return dict.fromkeys(self._questions, drawn)
+        """One draw for all questions about a target, of all stages and rounds."""
+        assert isinstance(noise, _Once)
+        d, drawn = self.statistic.phi.shape[2], {}
+        for name, law in self._laws.items():
+            drawn[name] = noise.drawn(name[0], np.full(d, law.std / GRID))
+        return drawn
