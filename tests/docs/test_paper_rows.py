@@ -48,6 +48,14 @@ REQUIRED = {
         Remark="4.2 5.2 6.6 6.7 6.8 6.9",
         Algorithm="1 2",
     ),
+    "linear_jdp": numbered(
+        Definition="2.1 2.2 2.3 2.4",
+        Lemma="2.1 2.2 2.3 2.4 A.1 B.1 B.2 B.3 B.4 B.5 B.6 C.1 C.2 C.3 C.4 C.5 D.1 D.2 "
+        "E.1 E.2 E.3 F.1 F.2 F.3 F.4 G.1 G.2 G.3 G.4 G.5 G.6 G.7 G.8 G.9",
+        Theorem="3.1 3.2 A.1",
+        Algorithm="1",
+        Figure="1",
+    ),
     "lq_jdp": numbered(
         Theorem="1 2 3",
         Lemma="1 2 3 4 5 6 7 8 9 10 11 12 13",
