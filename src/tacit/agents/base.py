@@ -228,22 +228,6 @@ class PrivateAgent(CheckedAgent):
         return float(self.epsilon), float(self.delta)
 
 
-@dataclass(frozen=True)
-class CalibratedAgent(PrivateAgent):
-    """One whose noise is the least that is needed, or that of its paper.
-
-    Attributes:
-        calibration: "tight" or "paper".
-    """
-
-    calibration: Literal["tight", "paper"] = "tight"
-
-    @property
-    def as_paper(self) -> bool:
-        """Whether noise and constants are those of the paper."""
-        return self.calibration == "paper"
-
-
 def not_private(
     task: Task, statistic: Statistic, planner: Planner, schedule: Schedule = every_user
 ) -> BoundAgent:
