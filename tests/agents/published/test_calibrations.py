@@ -16,9 +16,6 @@ PUBLISHED = [
     for entry in agents
     if issubclass(entry.factory, PublishedAgent)  # type: ignore[arg-type]
 ]
-PUBLISHED = [
-    name for name in PUBLISHED if agents.entry(name).parameters["calibration"].default != "tight"
-]
 PRIVATE = [name for name in PUBLISHED if "epsilon" in agents.entry(name).parameters]
 
 
