@@ -170,7 +170,7 @@ BUDGET = {
     "tacit sample_size": 550,
     "tacit client": 1_400,
     "tacit cli": 1_350,
-    "tacit_lab": 6_750,
+    "tacit_lab": 6_780,
     "tacit_service": 7_300,
 }
 """Lines of code of every part: lowering is free, raising needs a sentence in CHANGELOG.md."""

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from papers.made_up import evidence, guarantee, runs
+from tacit.agents.catalogue import make_agent
 from tacit.errors import InvalidInput, UnknownName
+from tacit.problems.catalogue import make_problem
 from tacit.util.intervals import Interval
 from tacit_lab.figures.figure import Claim, Evidence, Measured, Measurement, Size
 from tacit_lab.figures.judge import growth, judged, ratio, together
+from tacit_lab.papers import lq_jdp
 from tacit_lab.papers.tabular_ldp import (
     learners,
     lower_bound,
@@ -234,3 +237,30 @@ def test_the_lower_bound_is_the_corrected_one() -> None:
     tree = 4 * np.sqrt(10_000 * 27) / (64 * np.sqrt(2))
     assert lower_bound.bound(20.0, 10_000) == pytest.approx(tree / 0.5)
     assert lower_bound.bound(0.2, 10_000) == pytest.approx(tree / np.expm1(0.2))
+
+
+@pytest.mark.parametrize(("power", "episodes"), [(1.0, 1000), (0.5, 1000), (0.5, 10**9)])
+def test_the_rate_of_private_control_is_open_below_its_break_even(power, episodes) -> None:
+    """docs/papers/lq_jdp.md#e5: up to there regret is that of doing nothing."""
+    keys = [f"paper@{epsilon:g}:lq-scalar" for epsilon in lq_jdp.EPSILONS]
+    found = evidence(runs("do-nothing:lq-scalar", SAME), *(runs(k, SAME, power) for k in keys))
+    size = replace(found.size, episodes=episodes, instances=1)
+    claim = lq_jdp.private_is_sublinear(replace(found, size=size))
+    assert claim.holds is (True if episodes > 10**8 else None)
+    assert claim.measured["x, lq-scalar, epsilon 10"] == pytest.approx(power)
+    assert ("35,000 users" in claim.why and "is 1 to 1 times" in claim.why) == (claim.holds is None)
+
+
+def test_private_control_is_compared_at_its_best_calibration_and_true_epsilon() -> None:
+    """What the paper must be asked for at gamma 0.6 to give 1 (docs/papers/lq_jdp.md#e3)."""
+    asked = lq_jdp.request_for("lq-scalar", 1.0)
+    agent = make_agent("private-ofu-rl", epsilon=asked, calibration="paper")
+    given = agent.bind(make_problem("lq-scalar").task(100, ["start"])).guarantee.epsilon
+    assert asked > 1.8 and given == pytest.approx(1.0, rel=1e-4)
+    for ours, holds in ((0.15, True), (0.3, False)):
+        curves = {"do-nothing": 1.0, "paper": 1.0, "corrected": 1.0, "tight": 0.9, "tacit@1": ours}
+        found = evidence(*(runs(f"{key}:lq-scalar", times(x)) for key, x in curves.items()))
+        size = replace(found.size, episodes=lq_jdp.LONG, instances=1)
+        claim = lq_jdp.far_below_optimism(replace(found, size=size))
+        assert claim.holds is holds
+        assert claim.measured["lq-scalar"] == pytest.approx(0.9 / ours)
