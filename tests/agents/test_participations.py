@@ -65,5 +65,6 @@ def test_epsilon_is_kept_over_all_participations(name: str, more: dict) -> None:
         said = bound(name, times, **more).guarantee
         assert said.participations == times
         assert 0.99 * once.epsilon < said.epsilon <= 1.0 + 1e-9
-        assert said.noise != once.noise
+        # Published noise that is enough for many participations is not raised, and then costs more.
+        assert said.noise != once.noise or said.epsilon > 1.3 * once.epsilon
         assert " per user" not in str(said) and "each user in one" not in str(said)
