@@ -56,6 +56,7 @@ homogeneous = true
 [agent]
 name = "{agent}"
 epsilon = {epsilon}
+{options}
 [population]
 users = 1000
 {population}
@@ -63,7 +64,7 @@ users = 1000
 witness_on_same_disk = true
 """
 
-PLAIN: dict[str, Any] = {"agent": "tacit-local", "more": "", "population": ""}
+PLAIN: dict[str, Any] = {"agent": "tacit-local", "options": "", "more": "", "population": ""}
 CASES: dict[str, dict[str, Any]] = {
     "a week": {"states": 12, "actions": 4, "horizon": 7, "epsilon": 2.0, "asked": True},
     "in turn": {"states": 3, "actions": 2, "horizon": 4, "epsilon": 0.5, "asked": False},
@@ -93,7 +94,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "joint, drawn": {
         "states": 3, "actions": 3, "horizon": 4, "epsilon": 50.0, "asked": False,
-        "agent": "private-linopt-po",
+        "agent": "private-linopt-po", "options": 'calibration = "tight"',
     },
 }  # fmt: skip
 
