@@ -193,9 +193,9 @@ class LdpUcrlVTR(_LocalVTR):
     See docs/papers/mixture_ldp.md#ldp-ucrl-vtr, for the least noise
     docs/papers/mixture_ldp.md#tight-noise. The paper's line 6 bounds Q from above only. Q is cut at
     0 from below here, whatever the calibration: without that V could be of any size, no norm bound
-    would hold and no noise would do. From above it is cut at the sum of the largest rewards still to
-    come, H - h + 1 if they are 1. The paper gives no constant in its radius: that of the theorem is
-    the sum of the three terms of its proof.
+    would hold and no noise would do. From above it is cut at the sum of the largest rewards still
+    to come, H - h + 1 if they are 1. The paper gives no constant in its radius: that of the theorem
+    is the sum of the three terms of its proof.
 
     Attributes:
         epsilon: privacy asked for.
