@@ -118,7 +118,8 @@ def test_values_are_published_that_bring_the_pair_out() -> None:
 
     So an audit under them would show nothing, whatever the noise.
     """
-    bound = bound_to(made("ldp-ucrl-vtr"), PROBLEMS["random-mdp"])
+    centred = tacit.agent("ldp-ucrl-vtr", epsilon=1.0, calibration="tight")
+    bound = bound_to(centred, PROBLEMS["random-mdp"])
     publication = _first_publication(bound, np.random.default_rng(0))
     (case,) = cases(bound)
     first, second = (contribution(bound, life, publication, 0) for life in case.lives)

@@ -41,6 +41,8 @@ class ReshuffledBits(LocalResponse):
             which two people can differ, and by all participations of a person.
     """
 
+    served = None
+
     def __init__(
         self,
         statistic: VisitCounts,
