@@ -11,7 +11,8 @@ PROBLEM = tacit.problem("river-swim")
 
 
 def test_the_forecast_is_the_law_of_the_noise() -> None:
-    bound = bind(PROBLEM, tacit.agent("ldp-obi", epsilon=1.0), 100_000)
+    agent = tacit.agent("ldp-obi", epsilon=1.0, calibration="tight")
+    bound = bind(PROBLEM, agent, 100_000)
     expected = forecast(bound)
     assert expected.users == 100_000
     assert expected.noise_std["visits"] == pytest.approx(118 * math.sqrt(2 / 100_000))
@@ -66,7 +67,7 @@ def test_names_do_what_objects_do() -> None:
 
 
 def test_all_participations_of_one_person_are_covered() -> None:
-    agent = tacit.agent("ldp-obi", epsilon=1.0)
+    agent = tacit.agent("ldp-obi", epsilon=1.0, calibration="tight")
     each = tacit.Participation(3, teaches="every")
     once, thrice = (tacit.guarantee(PROBLEM, agent, 90, participation=n) for n in (1, each))
     assert thrice.participations == 3 and thrice.epsilon == pytest.approx(once.epsilon)

@@ -23,6 +23,8 @@ from tacit.task.task import Task
 from tacit.wire import messages
 from tacit.wire.report_rules import oracles_of, rules_hash
 
+ONE = {"epsilon": 1.0}
+
 
 @pytest.fixture
 def collector() -> FakeCollector:
@@ -562,9 +564,9 @@ def test_a_stated_guarantee_that_is_too_good_is_declined(collector) -> None:
         ({"unit": "nobody"}, "unit"),
         ({"agent": {"name": "psrl", "parameters": {}}}, "privacy model 'none'"),
         (
-            {"agent": {"name": "shuffle-obi", "parameters": {"epsilon": 1.0, "delta": 1e-5}}},
+            {"agent": {"name": "shuffle-obi", "parameters": {**ONE, "calibration": "tight"}}},
             "model 'shuffle'",
-        ),  # noqa: E501
+        ),
         ({"agent": {"name": "os:system", "parameters": {}}}, "unknown agent"),
         ({"agent": {"name": "tacit-local", "parameters": {"epsilon": "1"}}}, "epsilon"),
         ({"agent": {"name": "tacit-local", "parameters": {"epsilon": -1}}}, "epsilon"),

@@ -337,7 +337,7 @@ def test_the_loop_explores_as_it_was_told():
 @pytest.mark.parametrize("steps", ["own", "assigned"])
 def test_behind_a_shuffler_steps_are_asked_jointly_and_the_last_for_its_reward(steps):
     """3000 users of one batch, four steps: by chi-square at 1e-6 where they draw them."""
-    problem, agent = PROBLEMS["pooled"], ShuffleOBI(1.0, 1e-6, steps=steps, batch=3000)
+    problem, agent = PROBLEMS["pooled"], ShuffleOBI(1.0, 1e-6, "tight", steps=steps, batch=3000)
     run = compiled_run(problem, agent.bind(problem.task(10_000)), 0, 0, np.array([10_000]))
     run.advance(3000)
     users = run._batch.users.reshape(4, KINDS)

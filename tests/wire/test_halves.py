@@ -320,7 +320,7 @@ def test_who_is_not_served() -> None:
     for name, parameters in (
         ("psrl", {}),
         ("tacit-joint", {"epsilon": 1.0}),
-        ("shuffle-obi", {"epsilon": 1.0, "delta": 1e-5}),
+        ("shuffle-obi", {"epsilon": 1.0, "calibration": "tight"}),
     ):
         agent = make_agent(name, **parameters).bind(TASK)
         with pytest.raises(InvalidInput, match="choose tacit-local"):

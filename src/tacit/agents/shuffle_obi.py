@@ -55,7 +55,7 @@ class ShuffleOBI(TableAgent, PublishedPrivateAgent):
     """
 
     name: ClassVar[str] = "shuffle-obi"
-    models: ClassVar[tuple[str, ...]] = ("shuffle",)
+    models: ClassVar[tuple[str, ...]] = ("shuffle", "local")
     calibrations: ClassVar[Mapping[Calibration, str]] = {
         "corrected": "M_sh of the appendix and its widths, epsilon shared by all bits: the "
         "shuffler hides nobody, so what is asked for holds locally",
