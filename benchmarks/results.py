@@ -1,13 +1,15 @@
 """Write docs/results/figures.md and its pictures from finished figures.
 
 Run: python benchmarks/results.py DIR [DIR ...], each a folder of ``tacit reproduce --out DIR``.
-The largest finished size of every figure is shown; a figure without one is listed as not run.
+The largest finished size of every figure is shown; one that is in no folder stays as the page has
+it, or is listed as not run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,29 +105,40 @@ def section(figure: Figure, found: tuple[str, dict[str, Any], Path]) -> list[str
     return [*lines, ""]
 
 
-def summary(found: dict[str, tuple[str, dict[str, Any], Path] | None]) -> list[str]:
-    """How many claims hold, figure by figure."""
-    lines = ["| figure | run | hold | do not hold | not decided |", "|---|---|---|---|---|"]
-    for name, one in found.items():
-        if one is None:
-            lines.append(f"| `{name}` | not run | | | |")
-            continue
-        kinds = [claim["holds"] for claim in one[1]["claims"]]
-        counts = (kinds.count(kind) for kind in (True, False, None))
-        lines.append(f"| `{name}` | {one[0]} | {' | '.join(map(str, counts))} |")
-    return lines
+def counts(name: str, one: tuple[str, dict[str, Any], Path]) -> str:
+    """How many claims of a figure hold, as a row of the summary."""
+    kinds = [claim["holds"] for claim in one[1]["claims"]]
+    numbers = (kinds.count(kind) for kind in (True, False, None))
+    return f"| `{name}` | {one[0]} | {' | '.join(map(str, numbers))} |"
 
 
-def page(folders: list[Path]) -> str:
+def before(page: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Rows of the summary and sections that a page has, by figure."""
+    rows = re.findall(r"^(\| `([\w/-]+)` \|.*\|)$", page, re.MULTILINE)
+    parts = re.findall(r"^### ([\w/-]+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    return (
+        {name: row for row, name in rows},
+        {name: f"### {name}\n{text.rstrip()}\n" for name, text in parts},
+    )
+
+
+def page(folders: list[Path], old: str) -> str:
     """The whole page."""
     found = {figure.id: finished(figure, folders) for figure in figures}
-    lines = [HEAD, *summary(found), ""]
+    rows, sections = before(old)
+    lines = [HEAD, "| figure | run | hold | do not hold | not decided |", "|---|---|---|---|---|"]
+    for name, one in found.items():
+        kept = rows.get(name, f"| `{name}` | not run | | | |")
+        lines.append(kept if one is None else counts(name, one))
+    lines.append("")
     for paper, title in PAPERS.items():
         lines += [f"## {title}", ""]
         for figure in figures:
             one = found[figure.id]
             if figure.paper == paper and one is not None:
                 lines += section(figure, one)
+            elif figure.paper == paper and figure.id in sections:
+                lines.append(sections[figure.id])
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -133,7 +146,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
     (RESULTS / "figures").mkdir(exist_ok=True)
-    (RESULTS / "figures.md").write_text(page(parser.parse_args().folders))
+    path = RESULTS / "figures.md"
+    path.write_text(page(parser.parse_args().folders, path.read_text() if path.exists() else ""))
 
 
 if __name__ == "__main__":
