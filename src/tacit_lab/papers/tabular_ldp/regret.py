@@ -147,7 +147,7 @@ def same_guarantee_spent_well(evidence: Evidence) -> Claim:
 FIGURE_1 = Figure(
     id="tabular-ldp/figure-1",
     title="LDP-OBI with Laplace noise and LDP-PSRL beside non-private UCB-VI",
-    full=learners.FULL.taking("194 s of processor time (measured)"),
+    full=learners.FULL.taking("206 s of processor time (measured)"),
     quick=learners.QUICK.taking("92 s of processor time (measured)"),
     parts=parts,
     draw=partial(draw.regret_and_rate, "LDP-OBI (Laplace), LDP-PSRL and UCB-VI on random MDPs"),
@@ -327,7 +327,7 @@ def claims(epsilon: float) -> tuple[Judge, ...]:
 FIGURE_2 = Figure(
     id="tabular-ldp/figure-2",
     title="LDP-OBI with four randomizers at three privacy levels",
-    full=learners.FULL_RANDOMIZERS.taking("366 s of processor time (measured)"),
+    full=learners.FULL_RANDOMIZERS.taking("288 s of processor time (measured)"),
     quick=learners.QUICK_RANDOMIZERS.taking("116 s of processor time (measured)"),
     parts=partial(randomizer_parts, EPSILONS),
     draw=lambda evidence: draw.regrets(
